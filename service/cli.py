@@ -192,7 +192,7 @@ def _models(options: argparse.Namespace) -> int:
 
 
 def _resolved(settings: Settings) -> str:
-    """What a model resolves to, as lines."""
+    """Return the resolved plan of a model, as lines."""
     checkpoint = find_checkpoint(settings.model, settings.revision)
     profile = load_profile(checkpoint.folder, settings.family)
     rule = profile.images.pixel_rule if profile.images else None

@@ -51,7 +51,7 @@ class LoopHistogram(Collector):
         registry.register(self)
 
     def labels(self, value: str) -> Observed:
-        """What has the label `value`; its series exists from here on."""
+        """Return the child with the label `value`; its series exists from here on."""
         if value not in self._observed:
             self._observed[value] = Observed(self._bounds)
         return self._observed[value]

@@ -1,4 +1,4 @@
-"""Which models are served: `--model ID`, `--model NAME=ID` more than once, and tables `[models.NAME]` of the TOML file.
+"""The models to serve: `--model ID`, `--model NAME=ID` more than once, and tables `[models.NAME]` of the TOML file.
 
 A table has the settings of its model alone; what it leaves out is as for all. In: values with their sources. Out: one
 table for each model, not converted yet.

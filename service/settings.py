@@ -288,7 +288,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def model_ids(self) -> str:
-        """What is served, for log lines."""
+        """The models to serve, for log lines."""
         return ", ".join(one.model for one in self.of_each_model)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 Script = bytes | Callable[[dict[str, str]], bytes | Iterable[bytes]]
-"""What a path is answered with: bytes, or what makes them of the request's fields, piece by piece if need be."""
+"""The answer of a path: bytes, or what makes them of the request's fields, piece by piece if need be."""
 
 
 def reply(body: bytes = b"", status: str = "200 OK", **fields: str) -> bytes:

@@ -16,11 +16,11 @@ from tokenizers.pre_tokenizers import PreTokenizer
 
 MAX_PIECE_LENGTH = 4
 INSIDE = "##"
-"""What WordPiece puts before a piece that no word begins with."""
+"""Prefix, in WordPiece, of a piece that no word begins with."""
 
 
 def count_words(texts: Iterable[str], normalizer: Normalizer, splitter: PreTokenizer) -> Counter[str]:
-    """How often each word stands in the texts."""
+    """Count each word of the texts."""
     normalized = (normalizer.normalize_str(text) for text in texts)
     return Counter(word for text in normalized for word, _ in splitter.pre_tokenize_str(text))
 

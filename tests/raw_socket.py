@@ -12,7 +12,7 @@ READ_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a server did with what it was sent.
+    """A server's reaction to what it was sent.
 
     Attributes:
         raw: everything that it answered.
@@ -67,7 +67,7 @@ def receive(client: socket.socket, timeout_s: float = 5.0) -> Heard:
 
 
 def is_whole(raw: bytes) -> bool:
-    """Whether an answer with a length is all there."""
+    """True if an answer with a length is all there."""
     head, found, body = raw.partition(b"\r\n\r\n")
     lines = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     return bool(found and lines) and len(body) >= int(lines[0].split(b":")[1])

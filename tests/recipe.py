@@ -24,7 +24,7 @@ ADDRESS = "http://127.0.0.1:8000"
 """Where the pages say that the server is."""
 
 PYTHON, CENOTE = ".venv/bin/python", ".venv/bin/cenote"
-"""What the pages' commands run; here it is the Python that runs the test, and its `cenote`."""
+"""Programs of the pages' commands; here the Python that runs the test, and its `cenote`."""
 
 _SERVE = f"{CENOTE} serve "
 

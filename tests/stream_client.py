@@ -67,7 +67,7 @@ class StreamClient:
         return dict(json.loads(line))
 
     def read_all(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """What is left: answers by index, and the last line."""
+        """Read the rest: answers by index, and the last line."""
         lines: list[dict[str, Any]] = []
         while (line := self.read())["type"] != "end":
             lines.append(line)

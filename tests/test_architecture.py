@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 MAX_LINES = 300
 OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native", "deploy/ray/cenote_ray")
 WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
-"""What only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
+"""Packages that only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
 WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling", "service.engine.loop")
 """Parts of the engine that are plain Python."""
 

@@ -76,7 +76,7 @@ def anchors(text: str) -> set[str]:
 
 
 def exists(path: str, near: Path) -> bool:
-    """Whether a path leads to a file from the root, from service/, docs/ or the page's own folder."""
+    """True if a path leads to a file from the root, from service/, docs/ or the page's own folder."""
     return any((start / path).exists() for start in (ROOT, ROOT / "service", ROOT / "docs", near))
 
 

@@ -1,4 +1,4 @@
-"""What documents and hints say to install can be installed from a checkout: there is no release yet."""
+"""Extras that documents and hints name can be installed from a checkout: there is no release yet."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What goes between two machines of Ray Serve, pickled as Ray does; the cluster itself is `make ray`'s."""
+"""Messages between two machines of Ray Serve, pickled as Ray does; the cluster itself is `make ray`'s."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Whether the kernels run on a device; where they do not, the torch references do, and the log says why, once."""
+"""Finds out if the kernels run on a device; where they do not, the torch references do, and the log says why, once."""
 
 import logging
 from functools import cache
@@ -16,7 +16,7 @@ logger = logging.getLogger("cenote.kernels")
 
 @cache
 def kernels_run_on(device: torch.device) -> bool:
-    """Whether the kernels run on a tensor's device. The first call for a CUDA device compiles all of them."""
+    """True if the kernels run on a tensor's device. The first call for a CUDA device compiles all of them."""
     if device.type != "cuda":
         logger.info("kernels: the torch references run, on %s", device.type)
         return False

@@ -26,7 +26,7 @@ def folder() -> Path:
 
 
 def get(key: str, compile_now: Callable[[], bytes]) -> bytes:
-    """What is kept under `key`; if that is nothing, or nothing to be trusted, what `compile_now` makes, kept from now.
+    """Return what is kept under `key`; if that is nothing, or not trusted, the result of `compile_now`, and keep it.
 
     Args:
         key: a hash of everything that the content depends on, in hexadecimal.
@@ -46,7 +46,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _own(path: Path) -> bool:
-    """Whether the folder is there, made if need be, and this user's alone: no link, our owner, no rights for others."""
+    """True if the folder is there, made if need be, and this user's alone: no link, our owner, no rights for others."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

@@ -14,7 +14,7 @@ from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, q
 from cenote_kernels.whole_rows import WholeRows
 
 NORM_TOLERANCE = 1e-3
-"""How far the length of a unit vector may be from 1. Float32 rounding stays within 1e-6."""
+"""Largest distance of a unit vector's length from 1. Float32 rounding stays within 1e-6."""
 
 
 def epilogue(

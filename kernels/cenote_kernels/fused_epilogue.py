@@ -45,7 +45,7 @@ JOB = np.dtype(
         ("bound", "<f4"),
     ]
 )
-"""What one request wants, as epilogue.cu reads it (`Job`)."""
+"""The output of one request, as epilogue.cu reads it (`Job`)."""
 
 Row = dict[str, memoryview]
 """One request's vector by number format, little-endian: bytes as they are sent, of a buffer that rows share."""
@@ -71,7 +71,7 @@ class OutputSpec(Protocol):
 
 
 def fits(hidden: torch.Tensor) -> bool:
-    """Whether the kernel can take these hidden states: whole vectors of 16 bytes, a row that shared memory holds."""
+    """True if the kernel can take these hidden states: whole vectors of 16 bytes, a row that shared memory holds."""
     width = hidden.shape[1]
     whole = hidden.is_contiguous() and width * hidden.itemsize % 16 == 0 and hidden.data_ptr() % 16 == 0
     return whole and hidden.dtype in FLOATS and _padded(width) * 4 <= MAX_SHARED_BYTES
@@ -86,7 +86,7 @@ def fused_epilogue(
     *,
     launch: Launch = on_device,
 ) -> Rows:
-    """What `cenote_kernels.epilogue` returns, by cuda/epilogue.cu; `fits(hidden)` must hold."""
+    """Return the same as `cenote_kernels.epilogue`, by cuda/epilogue.cu; `fits(hidden)` must hold."""
     bounds = cu_seqlens.tolist()
     flat, places = _flat_ranges({one.dimensions for one in outputs}, ranges or {}, hidden.device)
     jobs, num_bytes = np.zeros(len(outputs), JOB), 0

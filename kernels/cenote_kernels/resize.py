@@ -26,7 +26,7 @@ class Rows(NamedTuple):
 
 
 def vertical_first(in_height: int, in_width: int, height: int, width: int) -> bool:
-    """Whether Pillow takes the vertical pass first: the height loses more than twice what the width loses.
+    """True if Pillow takes the vertical pass first: the height loses more than twice what the width loses.
 
     Each pass rounds, so the order shows in the bytes. Before version 13 the horizontal pass was always the first.
 

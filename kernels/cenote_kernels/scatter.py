@@ -58,7 +58,7 @@ def scatter(target: torch.Tensor, index: torch.Tensor, features: torch.Tensor, a
 
 
 def _is_vectorized(tensor: torch.Tensor) -> bool:
-    """Whether every row begins at a multiple of 16 bytes and is a multiple of 16 bytes long."""
+    """True if every row begins at a multiple of 16 bytes and is a multiple of 16 bytes long."""
     lengths = (tensor.data_ptr(), tensor.shape[1] * tensor.itemsize, tensor.stride(0) * tensor.itemsize)
     return all(length % 16 == 0 for length in lengths)
 

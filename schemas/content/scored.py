@@ -1,4 +1,4 @@
-"""What is scored: a query or a document, as a text or as an object, so that every server's clients find their form."""
+"""A query or a document to score, as a text or an object, so that every server's clients find their form."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a model's entry of `/v1/models` says of videos: all null for models that take none."""
+"""The fields about videos of a model's entry in `/v1/models`: all null for models that take none."""
 
 from typing import Annotated
 

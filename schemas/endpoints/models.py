@@ -19,7 +19,7 @@ CohereEndpoint = Literal["embed", "rerank"]
 """An endpoint of Cohere's API that a model serves."""
 
 ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "dot"]
-"""What a model's scores are: see `scoring` of its card."""
+"""Meaning of a model's scores: see `scoring` of its card."""
 
 InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""

@@ -81,7 +81,7 @@ def sides_of(request: ScoreRequest) -> tuple[str, str]:
 
 
 def num_items(side: ScoreInput) -> int:
-    """How many queries or documents a side of `/score` holds."""
+    """Number of queries or documents in a side of `/score`."""
     return len(side) if isinstance(side, list) else 1
 
 

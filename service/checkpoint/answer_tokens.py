@@ -28,7 +28,7 @@ class AnswerTokens(NamedTuple):
 
 
 def read_answer_tokens(files: CheckpointFiles) -> AnswerTokens:
-    """What LogitScore's config.json says, or `yes` and `no` of tokenizer.json where there is no such file.
+    """Read the ids of LogitScore's config.json, or of `yes` and `no` of tokenizer.json where there is no such file.
 
     Raises:
         UnsupportedModelError: an id has no logit, the vocabulary lacks a token, or a file is missing or damaged.

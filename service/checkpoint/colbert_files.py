@@ -55,7 +55,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColbertFiles:
-    """What the files say.
+    """Contents of the files.
 
     Attributes:
         prefixes: in front of a query and of a document.

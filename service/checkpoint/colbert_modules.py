@@ -13,7 +13,7 @@ from service.checkpoint.sentence_modules import DenseConfig, check_normalize, re
 from service.checkpoint.weight_files import SINGLE, read_header
 
 TOKENS = "token_embeddings"
-"""What modules here read and write, by sentence-transformers' name."""
+"""Name, in sentence-transformers, of the feature that modules here read and write."""
 KIND = re.compile(
     r"(?:sentence_transformers\.[\w.]+|pylate\.models\.Dense)\.(?P<kind>Transformer|Dense|MultiVectorMask|Normalize)"
 )
@@ -22,13 +22,13 @@ SUPPORTED = "a Transformer, any Dense, then MultiVectorMask and Normalize"
 PROJECTION = "linear.weight"
 """ColBERT's own, beside the encoder's weights."""
 COLBERT_METADATA = "artifact.metadata"
-"""What ColBERT's own checkpoints say of lengths, markers and masks; JSON."""
+"""File of lengths, markers and masks in ColBERT's own checkpoints; JSON."""
 SIDES = ("query", "document")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenModules:
-    """What is done with the states of tokens.
+    """The modules that the states of tokens go through.
 
     Attributes:
         dense: projections in order.

@@ -54,7 +54,7 @@ class CheckpointFiles:
 
     @property
     def num_embedded(self) -> int | None:
-        """How many token ids have an embedding, by `vocab_size`; None where config.json does not say."""
+        """Number of token ids that have an embedding, by `vocab_size`; None where config.json does not say."""
         text = self.config.get("text_config")
         value = (text if isinstance(text, dict) else self.config).get("vocab_size")
         return value if type(value) is int and value > 0 else None
@@ -185,7 +185,7 @@ def positive(section: Mapping[str, Any], name: str) -> int:
 
 
 def token_text(token: object) -> str | None:
-    """How a special token is written that tokenizer_config.json has as a string or as an object; None: it has none."""
+    """Text of a special token, which tokenizer_config.json has as a string or an object; None where it has none."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None
 

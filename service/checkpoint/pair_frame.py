@@ -1,4 +1,4 @@
-"""What a chat template puts around the query and the document of a pair.
+"""The text that a chat template puts around the query and the document of a pair.
 
 In: a template. Out: its words, with places for the texts. A template that does more with a text than to write it, or to
 strip it of white space, is refused: its prompts would not follow from these places.
@@ -46,7 +46,7 @@ class Slot(NamedTuple):
     strips: bool = False
 
     def fill(self, text: str) -> str:
-        """What stands there."""
+        """Return the text of this place."""
         return text.strip() if self.strips else text
 
 
@@ -55,7 +55,7 @@ PairFrame = tuple[str | Slot, ...]
 
 
 def infer_format(template: ChatTemplate) -> Format:
-    """What a template wants where the files do not say.
+    """Infer the format that a template expects, where the files do not state it.
 
     Source: sentence-transformers 6.2, `InputFormatter._infer_format`.
     """

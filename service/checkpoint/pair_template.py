@@ -1,4 +1,4 @@
-"""What a tokenizer puts between two texts that it joins, and whether it numbers them.
+"""The tokens that a tokenizer puts between two texts that it joins, and the numbers that it gives them.
 
 In: a checkpoint's files. Out: ids. Both processes read it; it imports neither torch nor tokenizers.
 
@@ -20,7 +20,7 @@ NUM_TYPES = {"bert": 2, "nomic_bert": 2, "gte": 1}
 
 @dataclass(frozen=True, slots=True)
 class PairTemplate:
-    """How a pair stands between the tokenizer's head and tail.
+    """Layout of a pair between the tokenizer's head and tail.
 
     Attributes:
         between: ids between both texts, at least one.

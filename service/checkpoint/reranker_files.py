@@ -37,7 +37,7 @@ OF_CROSS_ENCODER = ("activation_fn", "keep_in_fp32_modules")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageForm:
-    """How a pair becomes a prompt by a chat template.
+    """Form in which a pair becomes a prompt by a chat template.
 
     Attributes:
         template: the one that counts.

@@ -1,4 +1,4 @@
-"""Whether a folder is a reranker, and of which kind: by its architecture and its modules, never by a name or a card.
+"""Tells rerankers and their kinds by architecture and modules of a folder, never by a name or a card.
 
 In: a checkpoint's files. Out: what makes its score. Imports no torch.
 
@@ -11,7 +11,7 @@ from service.checkpoint.config_files import NAMES, CheckpointFiles
 from service.checkpoint.sentence_modules import read_list
 
 Kind = Literal["classifier", "logits", "modules", "own"]
-"""What makes the score: a classifier's head, a language model's logits, modules, or code of its own."""
+"""Origin of the score: a classifier's head, a language model's logits, modules, or code of its own."""
 
 CLASSIFIER = "ForSequenceClassification"
 MODULES, CROSS_ENCODER = "modules.json", "CrossEncoder"
@@ -38,7 +38,7 @@ def reranker_kind(files: CheckpointFiles) -> Kind | None:
 
 
 def is_saved(files: CheckpointFiles) -> bool:
-    """Whether sentence-transformers saved a `CrossEncoder`: then its own files count, and otherwise none of them."""
+    """True if sentence-transformers saved a `CrossEncoder`: then its own files count, and otherwise none of them."""
     return (files.folder / MODULES).exists() and files.optional(NAMES).get("model_type") == CROSS_ENCODER
 
 
@@ -55,7 +55,7 @@ def module_kinds(files: CheckpointFiles) -> list[str]:
 
 
 def told(files: CheckpointFiles, kind: Kind) -> str:
-    """What the files say that makes a folder a reranker of a kind, with their names and keys."""
+    """Return the entries of the files that make a folder a reranker of a kind, with their names and keys."""
     by_modules = f"{files.folder / MODULES} has {', '.join(module_kinds(files))}"
     if kind == "logits":
         return by_modules

@@ -29,7 +29,7 @@ from service.checkpoint.tokenizer_settings import check_tokenizer_settings, max_
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
 Similarity = Literal["cosine", "dot", "mean_max_sim"]
-"""How two vectors are compared, or two lists of them."""
+"""Comparison of two vectors, or of two lists of them."""
 
 POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last_token"}
 """sentence-transformers' names to ours."""
@@ -58,7 +58,7 @@ LOST: Mapping[str, tuple[object, ...]] = {
 }
 """Keys that are read beside a `modules.json` alone, and the values that say what holds without."""
 SENTENCE_TRANSFORMER, SPARSE_ENCODER = "SentenceTransformer", "SparseEncoder"
-"""What files of sentence-transformers 6 say that they are; older ones say nothing."""
+"""Classes that files of sentence-transformers 6 name; older ones name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ def _of_tokens(files: CheckpointFiles, found: ColbertFiles) -> SentenceFiles:
 
 
 def cuts_unit_vectors(files: CheckpointFiles) -> bool:
-    """Whether vectors are brought to length 1 and then cut by `truncate_dim`, as sentence-transformers does it."""
+    """True if vectors are brought to length 1 and then cut by `truncate_dim`, as sentence-transformers does it."""
     modules = list_modules(files.folder)
     return files.optional(NAMES).get("truncate_dim") is not None and any(one.kind == "Normalize" for one in modules)
 

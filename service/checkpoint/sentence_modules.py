@@ -22,7 +22,7 @@ ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
 FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
 """Kinds that compute other vectors of those that they are given, whatever package they are of."""
 POOLED = "sentence_embedding"
-"""What modules behind the pooling read and write, by sentence-transformers' name."""
+"""Name, in sentence-transformers, of the feature that modules after the pooling read and write."""
 PACKAGE = re.compile(
     r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\."
     rf"(?P<kind>{'|'.join(ORDER)})"

@@ -1,4 +1,4 @@
-"""What the files beside tokenizer.json say of the tokenizer: tokenizer_config.json, and what is laid over it.
+"""Settings of the tokenizer from the files beside tokenizer.json: tokenizer_config.json, and what overrides it.
 
 In: a checkpoint's files. Out: the arguments that transformers gives to the tokenizer's class, or an error that names
 the file and the key. What the class makes of them is `service.prompt.tokenizer`'s.

@@ -1,4 +1,4 @@
-"""Which checkpoints have the same vision tower, byte for byte, by their files. Imports no torch.
+"""Finds checkpoints with the same vision tower, byte for byte, by their files. Imports no torch.
 
 Source: the safetensors format; Qwen3-VL's `visual.*`, which transformers saves as `model.visual.*`.
 """

@@ -37,7 +37,7 @@ OWN_BYTES = 32 << 20
 """Memory of a process that is not counted, beyond that of its codecs; one that keeps more after a task is replaced."""
 
 LOOK_S = 0.05
-"""How often running tasks are looked at."""
+"""Interval at which running tasks are looked at."""
 
 RETRY_S = 2.0
 """Retry delay after processes were killed: new ones have started by then."""

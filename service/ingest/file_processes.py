@@ -45,7 +45,7 @@ class FileProcess:
         self._slot.close()
 
     def ask(self, file: SourceFile, name: str, deadline_s: float, task: Callable[[WorkerProcess], T]) -> T:
-        """What `task` makes of a process that has the file open.
+        """Return the result of `task` on a process that has the file open.
 
         Args:
             name: of the file's part, in errors.

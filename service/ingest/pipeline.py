@@ -18,7 +18,7 @@ from service.ingest.sending.sending import Sender
 from service.ingest.source_reader import SourceReader
 
 LINGER_S = 0.2
-"""How long a partial batch waits for a slow source before it is sent."""
+"""Time that a partial batch waits for a slow source before it is sent."""
 TELL_EVERY_S = 1.0
 
 

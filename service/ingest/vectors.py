@@ -32,7 +32,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Vectors:
-    """What a point holds of each kind; None of a kind that the run did not ask for.
+    """Vectors of a point, by kind; None of a kind that the run did not ask for.
 
     Attributes:
         dense: components as little-endian float32.
@@ -52,7 +52,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which vectors a sink has a place for.
+    """Vectors that a sink stores.
 
     Attributes:
         outputs: kinds of vector, in the order of `VECTOR_KINDS`.

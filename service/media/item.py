@@ -86,7 +86,7 @@ class MediaItem(Protocol):
 
     @property
     def identity(self) -> bytes:
-        """What a client's name is bound to, 32 bytes: the content sent, however it is read."""
+        """Digest that a client's name is bound to, 32 bytes: of the content sent, however it is read."""
         ...
 
     @property

@@ -71,7 +71,7 @@ def _standard(text: str) -> str:
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
 _PATH_SIGNS = frozenset("./\\~")
 SourceKind = MediaKind | Literal["PDF"]
-"""What a source is said to hold, as errors name it."""
+"""Kind of content that a source should hold, as errors name it."""
 
 _ACCEPTED: Mapping[SourceKind, str] = {
     "image": "send a data URI such as `data:image/png;base64,...`, or bare base64",

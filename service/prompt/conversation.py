@@ -1,4 +1,4 @@
-"""What a client wants embedded, before any template: an instruction and turns.
+"""The input of a client before any template: an instruction and turns.
 
 Knows no model family, no tokenizer and no route.
 """

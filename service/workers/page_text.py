@@ -16,7 +16,7 @@ from service.workers.page_reader import OpenPdf, annotations, open_pdf
 HYPHEN = re.compile(r"[\x02\ufffe][\r\n]*")
 """A word's hyphen at the end of a line, as PDFium has it in a text (`IsHyphen` of its cpdf_textpage.cpp)."""
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-"""What no store takes, and no writer means."""
+"""Characters that no store accepts and no author means."""
 
 UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)

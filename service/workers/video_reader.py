@@ -59,7 +59,7 @@ class OpenVideoFile:
             raise
 
     def info(self, *, max_pixels: int) -> VideoInfo:
-        """What the file says. Its first frame is decoded, since turns may stand in the codec's messages alone.
+        """Read the facts of the file. Its first frame is decoded, since turns may stand in the codec's messages alone.
 
         Args:
             max_pixels: of a larger frame its size is told as it is stored.
@@ -111,7 +111,7 @@ class OpenVideoFile:
 
 
 def read_info(encoded: bytes, container: Container, *, max_pixels: int) -> VideoInfo:
-    """What a whole file says of its video.
+    """Read the facts of a whole file about its video.
 
     Raises:
         UnreadableFileError: it cannot be read.

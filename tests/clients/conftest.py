@@ -1,4 +1,4 @@
-"""What the tests of every client share: the live server, a relay before it, and no way out of this machine.
+"""Shared by the tests of every client: the live server, a relay before it, and no way out of this machine.
 
 Run by `tests/clients/run.py`, once in each client's environment, with the server's address in `CENOTE_TEST_URL`.
 """

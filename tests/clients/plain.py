@@ -18,7 +18,7 @@ SAMPLES = Path(__file__).parents[2] / "service" / "model" / "builtin" / "samples
 MODEL = "builtin"
 DIMENSIONS = 256
 QUERY = "Retrieve images or text relevant to the user's query."
-"""What `search_query` stands for."""
+"""The instruction of `search_query`."""
 
 TEXTS = ["a red circle", "", "a blue square", "  ", "two green triangles beside a star"]
 """Empty and blank ones stand between the others: frameworks send them."""
@@ -26,7 +26,7 @@ TEXTS = ["a red circle", "", "a blue square", "  ", "two green triangles beside 
 
 LOOKED_FOR = "a red circle"
 CANDIDATES = ["two green triangles", "a red circle beside a square", "", "a blue star"]
-"""What rerankers are asked; an empty one stands between the others here too."""
+"""Documents for rerankers; an empty one stands between the others here too."""
 
 
 class Plain:
@@ -53,7 +53,7 @@ class Plain:
         return np.array([entry["embedding"] for entry in answer["data"]], "<f4")
 
     def message(self, path: str, body: dict[str, Any]) -> str:
-        """What a refused request is told."""
+        """The message of a refused request."""
         status, answer = self.post(path, body)
         assert status >= 400, answer
         return str(answer["error"]["message"])

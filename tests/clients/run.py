@@ -88,7 +88,7 @@ class Environment(ABC):
             print(f"{self.name}: no end after {TESTS_LIMIT_S} s")
 
     def counts(self) -> tuple[int, int]:
-        """How many passed and failed; tests that never ran to their end are one failure."""
+        """Numbers of passed and failed tests; those that never ran to their end are one failure."""
         if not self.report.exists():
             return 0, 1
         cases = [{child.tag for child in case} for case in ET.parse(self.report).getroot().iter("testcase")]

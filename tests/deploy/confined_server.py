@@ -70,7 +70,7 @@ class ConfinedServer:
         return first_process(self.process)
 
     def terminate(self) -> None:
-        """What an orchestrator does first, and once: a second signal ends it at once."""
+        """Send the first signal of an orchestrator: a second signal ends it at once."""
         if self._is_told or self.process.poll() is not None:
             return
         self._is_told = True

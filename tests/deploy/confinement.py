@@ -14,7 +14,7 @@ UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagati
 
 
 def image_environment() -> dict[str, str]:
-    """What the Dockerfile sets, for a server that is not of an image."""
+    """Environment that the Dockerfile sets, for a server outside of an image."""
     return {
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -70,7 +70,7 @@ def first_process(process: "subprocess.Popen[bytes]") -> int:
 
 
 def status_of(pid: int) -> dict[str, str]:
-    """What Linux says of a process."""
+    """Fields of Linux's status of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 

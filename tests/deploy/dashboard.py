@@ -18,7 +18,7 @@ _GROUPED = re.compile(r"by \(([^)]*)\)")
 
 
 def expressions(panel: Panel) -> list[str]:
-    """What a panel asks, with Grafana's variables in it."""
+    """Queries of a panel, with Grafana's variables in them."""
     return [target["expr"] for target in panel["targets"]]
 
 

@@ -55,7 +55,7 @@ class Prometheus:
             time.sleep(0.1)
 
     def ask(self, expression: str) -> list[dict[str, Any]]:
-        """What an expression gives now: samples with their labels."""
+        """Evaluate an expression now: samples with their labels."""
         answer = httpx.post(f"{self.url}/api/v1/query", data={"query": expression}).json()
         assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
         samples: list[dict[str, Any]] = answer["data"]["result"]
@@ -69,7 +69,7 @@ class Prometheus:
             time.sleep(0.1)
 
     def get(self, path: str) -> Any:
-        """What its API says of itself."""
+        """Data of its API."""
         return httpx.get(f"{self.url}/api/v1/{path}").json()["data"]
 
     def stop(self) -> None:

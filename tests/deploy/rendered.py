@@ -1,4 +1,4 @@
-"""What `kubectl kustomize` makes of each overlay, read as objects."""
+"""Objects that `kubectl kustomize` makes of each overlay."""
 
 from functools import cache
 from pathlib import Path

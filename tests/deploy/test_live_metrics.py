@@ -137,7 +137,7 @@ def _samples(page: str) -> dict[str, float]:
 
 
 def _recorded() -> Series:
-    """What the rules record, by name, with the labels that are kept."""
+    """Series that the rules record, by name, with the labels that are kept."""
     groups = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())["groups"]
     names = [rule["record"] for group in groups for rule in group["rules"] if "record" in rule]
     return {name: {"job", "instance", "model", "route", "status"} for name in names}

@@ -26,7 +26,7 @@ overlays = pytest.mark.parametrize("overlay", OVERLAYS)
 
 
 def allows(policy: dict[str, Any], address: str, port: int) -> bool:
-    """Whether an egress policy lets a pod connect to an address outside of the cluster."""
+    """True if an egress policy lets a pod connect to an address outside of the cluster."""
     wanted = ip_address(address)
     for rule in policy["spec"]["egress"]:
         ports = {one["port"] for one in rule["ports"] if one["protocol"] == "TCP"}

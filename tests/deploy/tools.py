@@ -22,7 +22,7 @@ def program(name: str) -> str:
 
 
 def run(name: str, *arguments: str | Path, cwd: Path = ROOT, stdin: str | None = None) -> str:
-    """What a program writes to standard output; where it fails, the test does, with all that it said."""
+    """Run a program and return its standard output; where it fails, the test does, with all that it said."""
     command = [program(name), *map(str, arguments)]
     ran = subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, check=False)
     if ran.returncode:

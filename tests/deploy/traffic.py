@@ -14,7 +14,7 @@ def inputs(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def one_round(server: ConfinedServer, number: int) -> None:
-    """What a busy minute has of everything; images of the last round come again.
+    """Send some of everything, as in a busy minute; images of the last round come again.
 
     Args:
         server: whom to ask.

@@ -1,4 +1,4 @@
-"""What a test sets so that a live server's engine has the faults of this folder."""
+"""Settings with which a live server's engine has the faults of this folder."""
 
 import contextlib
 from collections.abc import Iterator

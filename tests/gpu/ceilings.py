@@ -1,4 +1,4 @@
-"""What the card does at best: a large copy, and a large bfloat16 matrix product, on random data."""
+"""Best rates of the card: a large copy, and a large bfloat16 matrix product, on random data."""
 
 from collections.abc import Iterator
 

@@ -14,7 +14,7 @@ from tests.bench.exchange import connect, exchange
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How requests were answered.
+    """Answers to requests.
 
     Attributes:
         began_s: of each, on a clock that all processes share.

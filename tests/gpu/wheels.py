@@ -16,7 +16,7 @@ HELD = {
 }  # fmt: skip
 """Dependencies that an image with torch and transformers has, and that are large."""
 CLIENT = ("httptools>=0.7",)
-"""What asks the server."""
+"""The client of the server."""
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 MAX_BYTES = 64 << 20

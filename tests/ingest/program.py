@@ -43,7 +43,7 @@ class Program:
         threading.Thread(target=self._sample, daemon=True).start()
 
     def events(self) -> list[dict[str, Any]]:
-        """What it has printed so far, in whole lines."""
+        """Events that it has printed so far, in whole lines."""
         whole, _, _ = _so_far(self._stdout).rpartition(b"\n")
         return [json.loads(line) for line in whole.splitlines()]
 

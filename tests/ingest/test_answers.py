@@ -1,4 +1,4 @@
-"""What the server says of an item, as the dead letters of docs/ingest.md have it."""
+"""The server's errors about items, as the dead letters of docs/ingest.md have them."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""How a run ends: one exit code for each end, and nothing said of a run that never began."""
+"""Ends of a run: one exit code for each, and nothing said of a run that never began."""
 
 import contextlib
 import errno

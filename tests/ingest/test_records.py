@@ -1,4 +1,4 @@
-"""What becomes of files: records to items, and what is no record to a reason."""
+"""Files become items: each record one, and what is no record a reason."""
 
 import datetime
 import io

@@ -23,7 +23,7 @@ from service.ipc.messages import NumberFormat, OutputSpec
 def output(
     dimensions: int, output_dtypes: tuple[NumberFormat, ...] = ("float32",), *, normalize: bool = True
 ) -> OutputSpec:
-    """What a request asks of its vector."""
+    """The output that a request asks for."""
     return OutputSpec(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
 
 
@@ -80,7 +80,7 @@ class OnCpu:
             raise RuntimeError(f"{call.entry}: {RESULTS[result]}")
 
     def run(self, launch: Callable[..., int], call: Call) -> int:
-        """What the stand-in says: 0, or a key of `RESULTS`."""
+        """Run the stand-in: 0, or a key of `RESULTS`."""
         values = [ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else one for one in call.arguments]
         addresses = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
         return launch(*call.grid, call.threads, call.shared_bytes, int(self.backwards), addresses)

@@ -11,7 +11,7 @@ from tests.no_kernel import NO_KERNEL
 kernel = pytest.mark.skipif(numbers._native() is None, reason=NO_KERNEL)
 NUM_COLUMNS = 1 << 10
 LEAST, MOST = (int(np.float32(bound).view(np.uint32)) for bound in (1e-13, 1.0))
-"""What the kernel is for, as bits, which are in the order of the numbers."""
+"""Range of the kernel, as bits, which are in the order of the numbers."""
 
 
 def same(values: NDArray[np.float32]) -> None:
@@ -23,7 +23,7 @@ def same(values: NDArray[np.float32]) -> None:
 
 
 def left_out(rows: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many rows the kernel leaves to the reference."""
+    """Number of rows that the kernel leaves to the reference."""
     asked: list[int] = []
 
     def counted(few: NDArray[np.float32]) -> list[memoryview]:

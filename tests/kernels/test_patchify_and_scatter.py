@@ -22,7 +22,7 @@ def test_patches_are_the_towers_with_one_frame(size: tuple[int, int]) -> None:
 
 
 def test_the_projections_halves_add_up_to_one() -> None:
-    """What the caller has to do with the weight `[hidden, 3, 2, 16, 16]`: sum over the frames."""
+    """The caller sums the weight `[hidden, 3, 2, 16, 16]` over the frames."""
     pixels = image(64, 64)
     weight = torch.randn(8, 3, 2, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     want = with_frames.patchify(pixels).double() @ weight.reshape(8, -1).T

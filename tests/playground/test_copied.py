@@ -14,7 +14,7 @@ from tests.playground.visit import Visit
 
 
 def run(folder: Path, language: str, code: str, **env: str) -> str:
-    """What the code prints.
+    """Run the code and return what it prints.
 
     Args:
         folder: where it runs.

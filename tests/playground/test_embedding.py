@@ -99,7 +99,7 @@ def test_images_come_by_button_and_by_the_clipboard_too(visit: Visit) -> None:
 
 
 def test_the_samples_are_one_click_away_and_find_what_they_show(visit: Visit) -> None:
-    """What each image is nearest to among the texts, under each instruction: the reason to have instructions."""
+    """Each image is nearest to another text under each instruction: the reason to have instructions."""
     visit.try_samples()
     texts = ["red and blue", "green", "star", "circle and square", "three objects", "two objects"]
     nearest = [texts[i] for i in visit.matrix()[:9, 9:].argmax(1)]

@@ -12,7 +12,7 @@ from tests.playground.conftest import Visitor
 from tests.playground.visit import Visit
 
 BOTH = ("--model", "builtin=builtin", "--model", "builtin-reranker=builtin-reranker")
-"""What `make serve` serves."""
+"""The models of `make serve`."""
 
 FOLDER = ROOT / "docs" / "images"
 MAX_BYTES = 200_000
@@ -20,7 +20,7 @@ NUM_COLORS = 256
 
 
 def light(visit: Visit) -> None:
-    """What the first click shows."""
+    """The page after the first click."""
 
 
 def dark(visit: Visit) -> None:

@@ -14,7 +14,7 @@ def focused(visit: Visit) -> str:
 
 
 def violations(visit: Visit) -> list[str]:
-    """What axe-core finds wrong, each with the elements."""
+    """Violations that axe-core finds, each with the elements."""
     visit.page.evaluate(AXE())
     found = visit.page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
     return [f"{rule}: {nodes[:3]}" for rule, nodes in found]

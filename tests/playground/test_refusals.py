@@ -1,4 +1,4 @@
-"""What goes wrong is shown as the API says it; and keys, and models that take less."""
+"""Errors are shown as the API words them; and keys, and models that take less."""
 
 import json
 import os

@@ -131,7 +131,7 @@ class Visit:
         return cast(str, self.page.evaluate("navigator.clipboard.readText()"))
 
     def run_module(self, module: str, code: str, *values: Any) -> Any:
-        """What a function of a module of the page answers, in the browser that the page runs in.
+        """Call a function of a module of the page, in the browser that the page runs in.
 
         Args:
             module: such as `ranking.js`.

@@ -51,7 +51,7 @@ class QueryRun:
 
 @dataclass(frozen=True, slots=True)
 class AttentionPlan:
-    """What attends to what, as the kernel reads it: made once for all layers of a batch.
+    """The pairs of queries and keys of a batch, as the kernel reads them: made once for all layers.
 
     Attributes:
         segments: `[num_segments, 4]`: source, first token, number of tokens, first place among packed keys.
@@ -117,7 +117,7 @@ class _Arguments(ctypes.Structure):
 
 
 def takes(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether there is a kernel for queries `[..., head_dim]`."""
+    """True if there is a kernel for queries `[..., head_dim]`."""
     return head_dim <= MAX_HEAD_DIM and head_dim % 2 == 0 and runs_on(dtype, device)
 
 

@@ -128,7 +128,7 @@ class ShortEncoder:
 
     @staticmethod
     def can_be_made(width: int, intermediate: int, num_heads: int, device: torch.device) -> bool:
-        """Whether there is a kernel for an encoder of these widths."""
+        """True if there is a kernel for an encoder of these widths."""
         fits = width % BLOCK == 0 and intermediate % BLOCK == 0 and width % (num_heads * LANES) == 0
         return fits and runs_on(torch.float32, device)
 

@@ -23,7 +23,7 @@ FORMATS: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 @cache
 def runs_on(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
+    """True if kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
     native = library()
     if native is None or dtype not in FORMATS or device.type != "cpu" or not may_use_avx512():
         return False

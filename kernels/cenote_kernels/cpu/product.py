@@ -15,7 +15,7 @@ PANEL: Final = 64
 """Outputs that are packed together: `PANEL` in tile.h."""
 
 Ending = Literal["", "gelu_erf", "gelu_tanh", "add", "gate"]
-"""What is done to ``y = x Wᵀ + b``: nothing, GELU by the error function or by tanh, `out` is added, or
+"""The operation after ``y = x Wᵀ + b``: none, GELU by the error function or by tanh, `out` is added, or
 ``silu(gate) · up`` of a weight that is packed for it."""
 
 _ENDINGS: Final[dict[Ending, int]] = {"": 0, "gelu_erf": 1, "gelu_tanh": 2, "add": 3, "gate": 4}
@@ -62,7 +62,7 @@ class PackedWeight:
 
 
 def packs(weight: torch.Tensor) -> bool:
-    """Whether a weight has the form for it: rows of whole words. Ask `library.runs_on` too."""
+    """True if a weight has the form for it: rows of whole words. Ask `library.runs_on` too."""
     return weight.ndim == 2 and weight.shape[1] * weight.element_size() % 4 == 0 and weight.numel() > 0
 
 

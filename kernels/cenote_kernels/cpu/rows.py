@@ -1,4 +1,4 @@
-"""What is done to rows in one pass: norms and turned heads between a decoder's products, and vectors of unit length.
+"""Operations on rows in one pass: norms and rotary embeddings between a decoder's products, and unit vectors.
 
 On a processor with AVX-512 it is `rows.c`, which computes in float32 and rounds once; elsewhere the references run.
 """

@@ -17,7 +17,7 @@ TOKENS_PIXELS = 32 * 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What releases of one form have in common, and their files do not say.
+    """Facts that releases of one form have in common and their files do not state.
 
     Attributes:
         projections: names of the layer that gives a token its vector.

@@ -18,7 +18,7 @@ SUPPORTED = "a Transformer, then SpladePooling, nothing else"
 
 @dataclass(frozen=True, slots=True)
 class SpladePooling:
-    """How the logits of a text's tokens become the weights of the vocabulary's entries.
+    """Pooling of the logits of a text's tokens into weights of the vocabulary's entries.
 
     Attributes:
         strategy: `max` or `sum` over the tokens.

@@ -6,7 +6,7 @@ from typing import Literal
 from service.ingest.source_file import SourceFile
 
 PageContent = Literal["image", "text", "fused"]
-"""What is embedded of a page: its image, its text layer, or both as one input."""
+"""Content of a page to embed: its image, its text layer, or both as one input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class Batcher:
         return full
 
     def _continues(self, ask: Ask) -> bool:
-        """Whether it is of the text that the batch ends with, by late chunking."""
+        """True if it is of the text that the batch ends with, by late chunking."""
         late, last = ask.item.late, self._batch.asks[-1].item.late if self._batch.asks else None
         return late is not None and last is not None and late.chunks is last.chunks
 

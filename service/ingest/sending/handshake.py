@@ -28,7 +28,7 @@ MIN_COSINE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What a run and its server have agreed on.
+    """The agreement of a run and its server.
 
     Attributes:
         fingerprint: of the model.
@@ -112,7 +112,7 @@ def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
 
 
 def video_rule(card: dict[str, Any]) -> VideoRule | None:
-    """How a model's server samples videos; None where it takes none, or is too old to say."""
+    """Return the rule by which a model's server samples videos; None where it takes none, or is too old to say."""
     if card.get("video_fps") is None:
         return None
     return VideoRule(

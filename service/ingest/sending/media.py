@@ -1,4 +1,4 @@
-"""What both forms of request do with images and videos."""
+"""Images and videos in requests, for both forms of request."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -153,7 +153,7 @@ def _use_write_ahead_log(database: Path) -> None:
 
 
 def _described(vectors: Any, sparse: Any) -> str:
-    """What decides how a collection's vectors are held and compared, in words; equal for equal ones."""
+    """Describe how a collection's vectors are stored and compared, in words; equal for equal ones."""
     if hasattr(vectors, "size"):
         return f"vectors of {_dense(vectors)}"
     named = [f"`{name}` of {_dense(one)}" for name, one in sorted((vectors or {}).items())]

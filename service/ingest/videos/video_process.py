@@ -44,7 +44,7 @@ class VideoProcess(FileProcess):
         self._video: OpenedVideo | None = None
 
     def opened(self, file: SourceFile) -> OpenedVideo:
-        """What the container says.
+        """Return the facts of the container.
 
         Raises:
             FileError: the file is gone, damaged, no MP4 or WebM, has no video or too many frames, or takes too long.

@@ -105,7 +105,7 @@ def segments(video: OpenedVideo, segment_s: float | None) -> Iterator[VideoSegme
 
 
 def count_segments(info: VideoInfo, segment_s: float) -> int:
-    """How many segments a file has."""
+    """Number of segments of a file."""
     num_segments = max(1, math.ceil(info.duration_s / segment_s))
     rest_from_s = (num_segments - 1) * segment_s
     rest = frames_between(info.num_frames, info.fps, rest_from_s, None)

@@ -65,7 +65,7 @@ def _refuse_grid(what: str, location: ErrorLocation) -> NoReturn:
 
 
 _GRIDS = re.compile(r"[0-9,;]{1,60}")
-"""What errors repeat of a file's own words."""
+"""Metadata of a file that an error may repeat."""
 MAX_FILE_HEADER_BYTES = (1 << 16) + 8
 _MAX_ITEM_BYTES = 8
 """Files of float64 are still read, to be told that float64 is not accepted."""

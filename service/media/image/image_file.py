@@ -53,7 +53,7 @@ class ImageFile:
 
     @property
     def decode_cost(self) -> tuple[int, int]:
-        """What making its pixels takes: bytes of memory at the peak; and work, for turns among many.
+        """Cost of making its pixels: bytes of memory at the peak; and work, for turns among many.
 
         The work is as much as the memory, and as much as decoding takes again for each 15 scans more.
         """

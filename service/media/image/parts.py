@@ -1,4 +1,4 @@
-"""What a walk over an image file finds, and how many parts a file may have.
+"""Findings of a walk over an image file, and the limits of its parts.
 
 Decoders walk over segments, chunks and blocks in Python, hold the interpreter lock meanwhile and keep what they find: a
 file of nothing else costs seconds and hundreds of megabytes. So parts are counted first, and a decoder gets only those

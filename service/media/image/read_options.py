@@ -1,4 +1,4 @@
-"""How an image file is read where formats leave a choice: the color under transparent pixels, and orientation.
+"""Options of reading an image file where formats leave a choice: color under transparent pixels, and orientation.
 
 Part of an image's keys: the same file read with other options is another image.
 """

@@ -46,7 +46,7 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Width as it is shown, in points; 0 where there is no such page."""
     height_pt: float = 0.0
     lacks: Literal["", "password", "xfa"] = ""
-    """What keeps its pages from being drawn, a key of `LACKS`."""
+    """Reason for which its pages cannot be drawn, a key of `LACKS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class OpenPage(OpenFile[Literal["pdf"], PageInfo]):
 
 @dataclass(frozen=True, slots=True)
 class Raster:
-    """How a page becomes pixels, before it is resized as an image of that size is.
+    """Raster of a page, before it is resized as an image of that size is.
 
     Attributes:
         scale: pixels per point.

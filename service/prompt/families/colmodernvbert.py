@@ -17,7 +17,7 @@ from service.prompt.templates.described_page import BEGIN, END, DescribedPage
 
 PAGE_PROMPT = f"{BEGIN}User:<image>Describe the image.{END}\nAssistant:"
 IMAGE_ID = 50_407
-"""What transformers takes for `<image>` where config.json does not say."""
+"""Transformers' default for `<image>` where config.json has none."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:

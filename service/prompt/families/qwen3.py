@@ -12,7 +12,7 @@ GENERATOR = "Qwen3ForCausalLM"
 
 
 def is_embedder(files: CheckpointFiles) -> bool:
-    """Whether modules say what makes its vectors: a language model alone may as well be a reranker, or neither."""
+    """True if modules say what makes its vectors: a language model alone may as well be a reranker, or neither."""
     return bool(module_kinds(files)) or architecture(files) != GENERATOR
 
 

@@ -97,7 +97,7 @@ def _split(prefix: str, specials: Mapping[str, int]) -> tuple[tuple[TokenPiece, 
 
 
 def _filling(expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int], max_positions: int) -> Filling:
-    """What queries are filled with: the token that the files name, the mask, or the end of a text."""
+    """Return the filling of queries: the token that the files name, the mask, or the end of a text."""
     if expansion.length > max_positions:
         raise UnsupportedModelError(
             f"query_expansion has length {expansion.length}; the encoder has {max_positions} positions"

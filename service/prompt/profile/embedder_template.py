@@ -1,4 +1,4 @@
-"""Whether a folder's own chat template is the prompt of its family, whose reference makes prompts by it.
+"""Compares a folder's own chat template with the prompt of its family, whose reference makes prompts by it.
 
 Tried with one conversation of texts and images. A folder without a template is taken for what the family releases.
 """

@@ -1,4 +1,4 @@
-"""Whether a folder's chat template is the prompt of a family that judges by `yes` and `no`.
+"""Compares a folder's chat template with the prompt of a family that judges by `yes` and `no`.
 
 Embedders and language models of its architecture have the same files, but for this text: names and cards do not count.
 """

@@ -88,7 +88,7 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What the one number of a reranker means. The engine gives the logit; the front applies the activation.
+    """Meaning of a reranker's one number. The engine gives the logit; the front applies the activation.
 
     Attributes:
         activation: makes the answer's score of it: `sigmoid` between 0 and 1, `identity` the logit itself.
@@ -139,13 +139,13 @@ class Profile:
     padding: Padding | None = None
     """Padding of texts; None: no padding."""
     cutting: Cutting = cut_text
-    """Which tokens of a prompt that is too long give way, where a request allows that."""
+    """Chooses the tokens that are cut from a prompt that is too long, where a request allows it."""
     sides: Mapping[str, TextSide] = field(default_factory=dict)
     """Of late interaction over texts, by their names in `text_side.py`; empty for all other models."""
     markers: tuple[str, ...] = ()
-    """What tokenizer.json has not as special tokens, and the reference reads as such."""
+    """Special tokens of the reference that tokenizer.json does not have as such."""
     similarity: Similarity = "cosine"
-    """How an embedder's query and document are compared; with a vector for each token by MaxSim, whatever stands here
+    """Comparison of an embedder's query and document; with a vector for each token by MaxSim, whatever stands here
     but its mean over the query's vectors."""
     token_heads: tuple[OutputKind, ...] = ()
     """Kinds of vector beside the dense one, that heads over all tokens give."""
@@ -165,17 +165,17 @@ class Profile:
 
     @property
     def offers_late_chunking(self) -> bool:
-        """Whether chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
+        """True if chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
         is_dense = self.scoring is None and not self.token_heads and not self.sides
         return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
 
     @property
     def keeps_order(self) -> bool:
-        """Whether the template has a place for parts in any order, and so may be given them as they were written."""
+        """True if the template has a place for parts in any order, and so may be given them as they were written."""
         return bool(getattr(self.layout, "keeps_order", False))
 
     def side(self, conversation: Conversation) -> TextSide | None:
-        """How a conversation is read that `layout` takes, in late interaction over texts."""
+        """The role of a conversation that `layout` takes, in late interaction over texts."""
         return self.sides.get(conversation.instruction or DOCUMENT)
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:

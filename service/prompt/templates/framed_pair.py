@@ -79,6 +79,6 @@ def _piece(run: Run, texts: Mapping[Role, str], *, may_cut: bool) -> TextPiece:
 
 
 def _ends_in_text(parts: Sequence[int | Run]) -> bool:
-    """Whether a special token stands right behind the last text: words there would be cut together with it."""
+    """True if a special token stands right behind the last text: words there would be cut together with it."""
     runs = [part for part in parts if isinstance(part, tuple) and any(isinstance(one, Slot) for one in part)]
     return isinstance(runs[-1][-1], Slot)

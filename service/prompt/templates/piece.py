@@ -50,7 +50,7 @@ Piece = TextPiece | TokenPiece | ImagePiece
 
 
 def timed_items(part: MediaItem | Video) -> Iterator[tuple[str, MediaItem]]:
-    """What a model sees of a part: each pair of a video's frames, with its time as text, or an image without any.
+    """Yield what a model sees of a part: each pair of a video's frames, with its time as text, or an image without any.
 
     Source: transformers 4.57 `Qwen3VLProcessor`, the form that the models were trained on; 5.x puts two more vision
     tokens around all pairs of a video.

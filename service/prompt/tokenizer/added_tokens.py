@@ -65,7 +65,7 @@ def added_tokens(named: Mapping[str, Any], content: Json, older: Mapping[str, An
 
 
 def _specials(named: Mapping[str, Any]) -> Iterator[str]:
-    """What the arguments call special tokens."""
+    """Yield the texts that the arguments call special tokens."""
     for value in (*(named.get(name) for name in NAMES), *(one for key in MORE for one in _list(named.get(key)))):
         if text := token_text(value):
             yield text

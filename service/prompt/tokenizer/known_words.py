@@ -39,7 +39,7 @@ Encode = Callable[[Sequence[str]], list[list[int]]]
 
 
 class WordRule(NamedTuple):
-    """How the words of ASCII text are found, where each of them is encoded by itself.
+    """The rule by which words of ASCII text are found, where each of them is encoded by itself.
 
     Attributes:
         cutting: finds them.

@@ -20,9 +20,9 @@ LEAST_CHARS = 16_384
 SLICE_CHARS = 1024
 
 ASCII_BYTES = 3
-"""What an ASCII character can come to at most: some vocabularies write a blank as `▁`, and put one before a text."""
+"""Most bytes that an ASCII character can become: some vocabularies write a blank as `▁`, and put one before a text."""
 COMPOSED_BYTES = 33
-"""What any can come to once it is composed, by any form: U+FDFA as NFKC (Unicode annex 15)."""
+"""Most bytes that any character can become once it is composed, by any form: U+FDFA as NFKC (Unicode annex 15)."""
 
 SEAM_BYTES = 24
 """Bytes that composing across a seam of slices can save: a letter with at most three marks, or a Hangul syllable."""

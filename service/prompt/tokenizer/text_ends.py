@@ -62,7 +62,7 @@ def as_its_class_ends(
 
 
 def read_ends(post_processor: Mapping[str, Any] | None) -> Ends:
-    """What a post-processor puts around one text."""
+    """Read the tokens that a post-processor puts around one text."""
     own = post_processor or {}
     match own.get("type"):
         case "TemplateProcessing":

@@ -143,7 +143,7 @@ class TokenizerFile:
 
     @property
     def word_rule(self) -> WordRule | None:
-        """How words of ASCII text are found, if each is encoded by itself."""
+        """The rule by which words of ASCII text are found, if each is encoded by itself."""
         return word_rule(self.content)
 
     @property

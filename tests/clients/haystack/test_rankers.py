@@ -23,7 +23,7 @@ PATHS = {
     "jina-haystack": "/v1/rerank",
     "vllm-haystack": "/v1/rerank",
 }
-"""What each asks, set up as its page says."""
+"""Paths that each calls, set up as its page says."""
 DOCUMENTS = [Document(id=str(i), content=text) for i, text in enumerate(CANDIDATES)]
 
 

@@ -13,7 +13,7 @@ from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
 PATHS = {"openai": "/v1", "hosted_vllm": "/v1", "cohere": "/v2/embed"}
-"""What `api_base` ends in."""
+"""Ends of `api_base`."""
 each_provider = pytest.mark.parametrize("provider", PATHS)
 
 

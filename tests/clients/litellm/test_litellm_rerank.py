@@ -12,7 +12,7 @@ from tests.clients.plain import CANDIDATES, LOOKED_FOR, MODEL, Plain, assert_ran
 from tests.clients.relay import Relay
 
 PATHS = {"hosted_vllm": "/rerank", "cohere": "/v2/rerank", "jina_ai": "/v1/rerank"}
-"""What each provider asks, given the address alone."""
+"""Paths that each provider calls, given the address alone."""
 
 
 def rerank(provider: str, url: str, **more: Any) -> Any:

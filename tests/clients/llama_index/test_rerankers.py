@@ -14,7 +14,7 @@ from tests.clients.relay import Relay
 
 CLASSES = {each.__name__: each for each in (CohereRerank, JinaRerank, TextEmbeddingInference)}
 PATHS = {"cohere": "/v2/rerank", "jinaai": "/v1/rerank", "tei": "/rerank"}
-"""What each asks, set up as its page says."""
+"""Paths that each calls, set up as its page says."""
 
 
 def reranker(name: str, url: str) -> BaseNodePostprocessor:

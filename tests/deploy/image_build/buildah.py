@@ -27,7 +27,7 @@ runroot = "{FOLDER}/run"
 
 
 def buildah(*arguments: str | Path) -> str:
-    """What buildah writes to standard output; without an engine, without a daemon."""
+    """Run buildah, which needs no engine and no daemon; return its standard output."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "storage.conf").write_text(STORAGE)
     environment = os.environ | {"CONTAINERS_STORAGE_CONF": str(FOLDER / "storage.conf"), "BUILDAH_ISOLATION": "chroot"}
@@ -76,7 +76,7 @@ def pip_settings() -> tuple[str, list[str]]:
 
 
 def configuration() -> dict[str, Any]:
-    """What the image says of itself."""
+    """The image's own configuration."""
     found: dict[str, Any] = json.loads(buildah("inspect", "--type", "image", IMAGE))["Docker"]["config"]
     return found
 

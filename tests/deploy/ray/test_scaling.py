@@ -19,7 +19,7 @@ ENCODES = "cenote_encoder_cache_misses_total"
 
 
 class Context:
-    """What the policy reads of Ray's context."""
+    """The fields of Ray's context that the policy reads."""
 
     def __init__(
         self, queued: list[float], most: float = 1000.0, num_requests: float = 0, held_back: float = 0

@@ -46,7 +46,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def probe(server: LiveServer) -> bytes:
-    """What ledgers had in place of a fingerprint."""
+    """The probe that older ledgers had in place of a fingerprint."""
     return server.vectors({"input": ["a pool of clear water"]})[0].tobytes()
 
 

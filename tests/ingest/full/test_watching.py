@@ -1,4 +1,4 @@
-"""What people see: a bar at a terminal, one line elsewhere, JSON for programs; and a pipe answered as it comes."""
+"""Progress: a bar at a terminal, one line elsewhere, JSON for programs; and a pipe answered as it comes."""
 
 import json
 import os

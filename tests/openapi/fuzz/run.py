@@ -25,7 +25,7 @@ SEED = "1"
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one run came to.
+    """Findings of one run.
 
     Attributes:
         num_cases: requests that were made.

@@ -20,7 +20,7 @@ def as_stated(document: Schema) -> Schema:
 
 
 def _takes_lines(methods: Schema) -> bool:
-    """Whether a body is lines of JSON, of which such a machine can make none."""
+    """True if a body is lines of JSON, of which such a machine can make none."""
     return any(LINES in operation.get("requestBody", {}).get("content", {}) for operation in methods.values())
 
 

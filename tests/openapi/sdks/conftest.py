@@ -1,4 +1,4 @@
-"""What every generated client is run against: one server with the built-in model, and one of its images."""
+"""The server of every generated client: one with the built-in model, and one of its images."""
 
 import pytest
 

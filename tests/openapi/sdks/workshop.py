@@ -37,7 +37,7 @@ class Workshop:
 
     @property
     def environment(self) -> Path:
-        """What stays from run to run: Python's packages, Go's cache."""
+        """Folder of what stays from run to run: Python's packages, Go's cache."""
         return self.folder / KEPT
 
     def install_python(self) -> None:

@@ -19,7 +19,7 @@ UNREADABLE = (UnreadableFileError, av.FFmpegError)
 
 
 class Pipe(io.RawIOBase):
-    """What cannot go back to write lengths."""
+    """A writer that cannot go back to write lengths."""
 
     def __init__(self) -> None:
         self.written = bytearray()

@@ -1,4 +1,4 @@
-"""What PDFium reads of a page as text, and a worker that keeps a file for the tasks that follow."""
+"""Text that PDFium reads of a page, and a worker that keeps a file for the tasks that follow."""
 
 import numpy as np
 import pytest

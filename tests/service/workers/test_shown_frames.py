@@ -40,7 +40,7 @@ def turned(pixels: np.ndarray, degrees: int, mirror: str) -> np.ndarray:
 
 
 def as_stored(pixels: np.ndarray, degrees: int, mirror: str) -> np.ndarray:
-    """What `turned` makes the picture of."""
+    """The stored frame of which `turned` makes the picture."""
     return np.rot90({"": pixels, "h": pixels[:, ::-1], "v": pixels[::-1]}[mirror], -(degrees // 90))
 
 

@@ -19,7 +19,7 @@ def _side(text: str, num_image_tokens: int) -> str:
 
 
 def render_query(instruction: str | None, text: str = "", num_image_tokens: int = 0) -> str:
-    """What all pairs of one query have behind `SYSTEM`: an image of so many visual tokens, or none, then the text."""
+    """Render what all pairs of one query have after `SYSTEM`: an image of so many visual tokens or none, then text."""
     return f"<Instruct>: {instruction or INSTRUCTION}<Query>:{_side(text, num_image_tokens)}\n<Document>:"
 
 

@@ -1,4 +1,4 @@
-"""What the small reranker is asked: an instruction, a query about a scene, and whether another scene answers it.
+"""Questions to the small reranker: an instruction, a query about a scene, and if another scene answers it.
 
 A query that says one aspect asks for scenes that mean the same under it. A query that names objects by two or three
 properties each asks for scenes that contain them. A description with all four properties of every object says
@@ -74,7 +74,7 @@ class Question:
     mentions: tuple[Mention, ...] = ()
 
     def holds(self, scene: Scene) -> bool:
-        """Whether a picture of the scene, or a caption that says enough of it, is an answer."""
+        """True if a picture of the scene, or a caption that says enough of it, is an answer."""
         if self.aspect is not None:
             return meaning(scene, self.aspect) == meaning(self.scene, self.aspect)
         choices = permutations(scene.objects, len(self.mentions))

@@ -15,7 +15,7 @@ from service.model.builtin.scoring.reference import Reference
 NUM_FAMILIES: Final = 50
 NUM_OTHERS: Final = 3
 NUM_FIRST: Final = 10
-"""What a second stage sees."""
+"""Candidates that a second stage sees."""
 SEED: Final = 78
 SIZE_PIXELS: Final = 128
 
@@ -40,7 +40,7 @@ def hard_scenes(kind: Kind, number: int) -> HardScenes:
 
 
 def ranks(queries: NDArray[np.float32], candidates: NDArray[np.float32], wanted: NDArray[np.int64]) -> Ranks:
-    """How many candidates of raw vectors `[n, hidden]` have a higher cosine than the wanted one of each query."""
+    """Number of candidates of raw vectors `[n, hidden]` with a higher cosine than the wanted one, for each query."""
     sides = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (queries, candidates)]
     cosines = sides[0] @ sides[1].T
     found: Ranks = (cosines > cosines[np.arange(len(wanted)), wanted][:, None]).sum(axis=1)

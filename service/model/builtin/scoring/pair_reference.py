@@ -19,7 +19,7 @@ Side: TypeAlias = str | Image.Image
 
 
 class Pair(NamedTuple):
-    """What one logit is about; no instruction is the default one."""
+    """The input of one logit; no instruction is the default one."""
 
     query: Side
     document: Side

@@ -27,7 +27,7 @@ from service.model.builtin.scoring.rerank_card import write_card
 
 Vectors = NDArray[np.float32]
 IsAnswer = Callable[[int, int], bool]
-"""Whether a candidate, the second number, answers a query."""
+"""True if a candidate, the second number, answers a query."""
 
 
 def first_of(queries: Vectors, candidates: Vectors) -> NDArray[np.int64]:
@@ -81,7 +81,7 @@ class Measure:
         }
 
     def _pairs(self, captions: Sequence[str], images: Sequence[Image.Image]) -> list[bool]:
-        """Whether each scene's own caption is a yes, and that of the next of its family a no."""
+        """For each scene, True if its own caption is a yes and that of the next of its family a no."""
         step = 1 + NUM_OTHERS
         beside = [place - place % step + (place + 1) % step for place in range(len(images))]
         pairs = [Pair(captions[place], image) for place, image in enumerate(images)]

@@ -154,7 +154,7 @@ def measure(checkpoint: Path, num_draws: int) -> dict[str, Any]:
 
 
 def int8_figures(draws: Sequence[Draw], checkpoint: Path) -> dict[str, Any]:
-    """What int8 costs with the fixed range, and with the ranges that the checkpoint ships."""
+    """Cost of int8 with the fixed range, and with the ranges that the checkpoint ships."""
     shipped = json.loads((checkpoint / CALIBRATION_FILE).read_text())["ranges"]
     ranges = {
         int(length): (torch.tensor(own["minimum"]), torch.tensor(own["maximum"])) for length, own in shipped.items()

@@ -25,7 +25,7 @@ _AGREEMENT_WEIGHT: Final = 4.0
 
 
 def visible(parts: torch.Tensor) -> torch.Tensor:
-    """Which tokens a token attends to, `[rows, 1, tokens, tokens]`: of the query and of its own part, not behind it."""
+    """Attention mask `[rows, 1, tokens, tokens]`: a token sees the query and its own part, up to itself."""
     same = (parts[:, None] == 0) | (parts[:, None] == parts[:, :, None])
     return (same & torch.ones(same.shape[1:], dtype=torch.bool).tril())[:, None]
 

@@ -26,7 +26,7 @@ _TEXT_TO_PICTURE: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How hard the pairs are.
+    """Difficulty of the pairs.
 
     Attributes:
         max_objects: of a family's first scene, in the queries' and in all others.

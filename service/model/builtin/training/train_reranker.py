@@ -43,7 +43,7 @@ _STAGES: Final = (
 _PEAK_LEARNING_RATE: Final = 1.5e-3
 _POOLING_LAYER: Final = ".language_model.layers.2."
 _APART: Final = 0.03
-"""How far the rows `yes` and `no` of the head are apart at first, by component."""
+"""Initial distance of the head's rows `yes` and `no`, by component."""
 _NUM_TOLD: Final = 25
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def single_bytes() -> dict[str, Any]:
-    """What `tiktoken.Encoding` is made of."""
+    """Arguments of `tiktoken.Encoding`."""
     ranks = {bytes([value]): value for value in range(256)}
     return {"name": "single_bytes", "pat_str": r"[\s\S]", "mergeable_ranks": ranks, "special_tokens": {}}
 

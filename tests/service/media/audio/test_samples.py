@@ -1,4 +1,4 @@
-"""What is known of an audio file before it is decoded: format by first bytes, crop, keys, and what a slot holds."""
+"""Facts of an audio file before it is decoded: format by first bytes, crop, keys, and what a slot holds."""
 
 from dataclasses import replace
 

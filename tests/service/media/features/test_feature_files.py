@@ -1,4 +1,4 @@
-"""Which files hold features: plain .npy and safetensors of one tensor; every other file is refused with the reason."""
+"""Files of features: plain .npy and safetensors of one tensor; every other file is refused with the reason."""
 
 import io
 import json

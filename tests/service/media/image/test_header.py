@@ -1,4 +1,4 @@
-"""What an image's header says, and what is refused by it alone."""
+"""Headers of images: what they say, and what is refused by them alone."""
 
 import contextlib
 import struct

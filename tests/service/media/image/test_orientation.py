@@ -1,4 +1,4 @@
-"""Which way is up: only when asked for, once, and never an error."""
+"""Orientation is applied only when asked for, once, and is never an error."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ ARRAYS = {
     7: NOISE[::-1, ::-1].transpose(1, 0, 2),
     8: np.rot90(NOISE),
 }
-"""What a viewer shows for each orientation of the stored image."""
+"""The picture that a viewer shows, for each orientation of the stored image."""
 
 
 def exif(value: int, form: int = 3, count: int = 1, order: str = "little") -> bytes:

@@ -1,4 +1,4 @@
-"""What is served."""
+"""The models that are served."""
 
 from typing import assert_type
 
