@@ -1,4 +1,4 @@
-"""Work behind answers that nobody waits for: counts and log lines, a moment later and together.
+"""Work after answers that nobody waits for: counts and log lines, a moment later and together.
 
 Requests that were batched are answered one right after the other, and their clients ask again: what is done between two
 answers holds up all that follow, and the next batch with them.

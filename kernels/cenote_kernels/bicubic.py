@@ -25,7 +25,7 @@ class Taps:
     Attributes:
         first: `[out_size]`, int32: first input pixel of each output pixel.
         count: `[out_size]`, int32: how many.
-        weights: `[out_size, max(count)]`, int32, in units of 2⁻²²; zero behind `count`.
+        weights: `[out_size, max(count)]`, int32, in units of 2⁻²²; zero after `count`.
     """
 
     first: NDArray[np.int32]

@@ -61,7 +61,7 @@ def finish(
         ranges: as for `epilogue`.
 
     Returns:
-        As `epilogue`; with `num_vectors` the bytes of so many, one behind the other, and a request is None where one of
+        As `epilogue`; with `num_vectors` the bytes of so many, one after the other, and a request is None where one of
         its vectors is not valid.
 
     Raises:

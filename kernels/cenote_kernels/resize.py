@@ -53,7 +53,7 @@ def _blend(pixels: torch.Tensor, along: Taps) -> torch.Tensor:
     shape = (pixels.shape[0], len(first), pixels.shape[2])
     sums = torch.full(shape, 1 << (PRECISION_BITS - 1), dtype=torch.int32, device=pixels.device)
     for tap in range(weights.shape[1]):
-        source = (first + tap).clamp(max=pixels.shape[1] - 1)  # behind the end the weight is 0
+        source = (first + tap).clamp(max=pixels.shape[1] - 1)  # after the end the weight is 0
         sums += pixels[:, source].int() * weights[:, tap, None]
     return (sums >> PRECISION_BITS).clamp(0, 255).to(torch.uint8)
 

@@ -10,7 +10,7 @@ class WholeRows(Sequence[Row]):
     """The rows of requests that want the same of one vector, and all have it.
 
     Args:
-        whole: their bytes one behind the other, by number format.
+        whole: their bytes one after the other, by number format.
         num_rows: at least 1.
 
     Attributes:

@@ -38,7 +38,7 @@ PREFIXES = ("[unused0]", "[unused1]")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Tokens behind a short query, each of which gets a vector too.
+    """Tokens after a short query, each of which gets a vector too.
 
     Attributes:
         length: tokens that a query is brought to.

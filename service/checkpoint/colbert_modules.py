@@ -1,4 +1,4 @@
-"""The modules behind the transformer of a late-interaction model of texts, which work on each token. Imports no torch.
+"""The modules after the transformer of a late-interaction model of texts, which work on each token. Imports no torch.
 
 Source: sentence-transformers 6.2 `MultiVectorMask`, `Dense`, `Normalize`; PyLate 1.6 `models/Dense.py`.
 """

@@ -61,7 +61,7 @@ class Checkpoint:
         return digest.digest()
 
     def _decisive_files(self) -> Iterator[Path]:
-        """Weights and what says how they are used, of modules behind the transformer too."""
+        """Weights and what says how they are used, of modules after the transformer too."""
         yield self.folder / "config.json"
         for pattern in ("modules.json", ROUTER, "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS):
             yield from self.folder.glob(pattern)

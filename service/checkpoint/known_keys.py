@@ -35,7 +35,7 @@ TRANSFORMER = (
     *("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs"),
     *("unpad_inputs", "backend"),
 )
-"""Of sentence_bert_config.json and its likes; the last two say how the same numbers are computed."""
+"""Of sentence_bert_config.json and similar files; the last two say how the same numbers are computed."""
 EMPTY: tuple[object, ...] = (None, "", [], {})
 
 

@@ -24,8 +24,8 @@ class PairTemplate:
 
     Attributes:
         between: ids between both texts, at least one.
-        has_types: whether tokens behind the first of them are of type 1, the second text's; else all are of type 0.
-        after: ids behind the second text.
+        has_types: whether tokens after the first of them are of type 1, the second text's; else all are of type 0.
+        after: ids after the second text.
         second_type: the type that the tokenizer gives the second text.
     """
 
@@ -69,7 +69,7 @@ def read_pair_template(files: CheckpointFiles) -> PairTemplate:
 
 
 def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """The ids between the texts of a pair, the type of the second, and the ids behind it."""
+    """The ids between the texts of a pair, the type of the second, and the ids after it."""
     ids = {name: tuple(map(int, token["ids"])) for name, token in step["special_tokens"].items()}
     single, pair = step["single"], step["pair"]
     first, second = (_place(pair, text) for text in "AB")

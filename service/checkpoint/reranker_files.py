@@ -106,7 +106,7 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
 
 
 def _check_modules(files: CheckpointFiles) -> None:
-    """Refuse other modules than a Transformer beside modules.json, with LogitScore behind it or not."""
+    """Refuse other modules than a Transformer beside modules.json, with LogitScore after it or not."""
     path, kinds = files.folder / MODULES, module_kinds(files)
     if kinds not in ([TRANSFORMER], [TRANSFORMER, LOGIT_SCORE]):
         raise UnsupportedModelError(

@@ -70,7 +70,7 @@ class SentenceFiles:
         colbert: of a late-interaction model, whose pooling is `multi_vector`; None of others.
         splade: of a sparse one, whose pooling is `splade`; likewise.
         normalize: whether vectors come out at length 1; not where those of length 1 are cut.
-        dimensions: length of a vector behind the Dense modules, or the vocabulary's; None where there are none.
+        dimensions: length of a vector after the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
         lower_case: texts are made lower case first.
         prompts: named prefixes.

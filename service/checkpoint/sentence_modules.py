@@ -1,4 +1,4 @@
-"""The modules behind the transformer in a sentence-transformers folder: `modules.json`, and Dense modules' files.
+"""The modules after the transformer in a sentence-transformers folder: `modules.json`, and Dense modules' files.
 
 In: a folder. Out: its modules in order. Both processes read it; it imports no torch.
 

@@ -154,7 +154,7 @@ def features_origin(fingerprint: bytes) -> str:
 
 
 def _digest(*parts: bytes | memoryview | int) -> bytes:
-    """SHA-256 over parts, each behind its length in bytes; a number has eight."""
+    """SHA-256 over parts, each after its length in bytes; a number has eight."""
     digest = hashlib.sha256()
     for part in parts:
         data = memoryview(part.to_bytes(8, "little") if isinstance(part, int) else part)

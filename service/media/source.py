@@ -32,7 +32,7 @@ def in_one_line(text: str) -> str:
 def decode_base64(text: str) -> bytes:
     """The bytes that a text in one line stands for.
 
-    Python's own strict mode passes over `=` behind a group that is full, so that `QUJD` and `QUJD=` were the same.
+    Python's own strict mode passes over `=` after a group that is full, so that `QUJD` and `QUJD=` were the same.
 
     Raises:
         ValueError: it is anything else.

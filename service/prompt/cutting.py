@@ -56,7 +56,7 @@ def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, 
 
 
 def cut_end(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
-    """Of all that reaches from the first text to the end of the last, the end; what stands behind it stays.
+    """Of all that reaches from the first text to the end of the last, the end; what follows it stays.
 
     Raises:
         InputError: `invalid_request` for the left side. The caller adds the field.

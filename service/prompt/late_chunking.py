@@ -28,7 +28,7 @@ class Window(NamedTuple):
 
     Attributes:
         first: the first of them.
-        stop: behind the last.
+        stop: after the last.
         num_context: tokens before the first that stand in front.
     """
 
@@ -107,7 +107,7 @@ class LateChunks:
     def prompts(self) -> list[Prompt]:
         """The windows, once all chunks are there.
 
-        The first chunk of all takes what stands before it into its mean, and the last what stands behind it, so that a
+        The first chunk of all takes what stands before it into its mean, and the last what follows it, so that a
         lone chunk has the vector of an ordinary text.
         """
         before, after = [*self._frame.before, *self._header], self._frame.after

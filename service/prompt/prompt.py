@@ -30,7 +30,7 @@ class ChunkSpan(NamedTuple):
 
     Attributes:
         first: the first of them.
-        stop: behind the last.
+        stop: after the last.
         num_tokens: of the chunk itself: what the model wants around a text may be among those above.
         truncated: whether the chunk was cut to fit.
     """

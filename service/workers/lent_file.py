@@ -24,7 +24,7 @@ class Lender:
         """A part of the file that the task lends.
 
         Raises:
-            OSError: the front has gone.
+            OSError: the front has exited.
         """
         assert self._channel is not None  # tasks come later
         self._channel.send(DecodeEnd(num_bytes=0, wants=(start, num_bytes)))

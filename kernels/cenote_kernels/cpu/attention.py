@@ -136,7 +136,7 @@ def attention(
         sources: one or two; keys are un-repeated (grouped queries).
         plan: see `AttentionPlan`.
         scaling: factor of the scores.
-        sides: keys that a query sees before and behind its place in its own segment, -1 for all.
+        sides: keys that a query sees before and after its place in its own segment, -1 for all.
         out: like `query`, written where there are queries of the plan; its last stride is 1.
 
     Raises:

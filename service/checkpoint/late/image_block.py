@@ -23,7 +23,7 @@ class ImageBlock:
 
     Attributes:
         image: stands for one visual token.
-        fake: in front of each tile, and behind the whole image.
+        fake: in front of each tile, and after the whole image.
         whole: names the whole image.
         places: names the tile of a row and a column, both from 0.
         line: of a newline.

@@ -1,6 +1,6 @@
 """LoRA adapters of late interaction, released without their base: what their files say, and one folder with both.
 
-ColQwen2.5 and its likes are released as peft's adapter over a base of their own. The engine merges the two when it
+ColQwen2.5 and similar models are released as peft's adapter over a base of their own. The engine merges the two when it
 loads them; everything else reads one folder, `join`'s, which looks like any other checkpoint. Imports no torch.
 
 Source: peft 0.20 `LoraConfig`; colpali-engine 0.3.18.

@@ -1,4 +1,4 @@
-"""The projection that gives each token a vector, as colpali-engine and its likes save it beside the decoder's weights.
+"""The projection that gives each token a vector, as colpali-engine and others save it beside the decoder's weights.
 
 Reads headers alone: where the matrix is, and its shape. Imports no torch.
 

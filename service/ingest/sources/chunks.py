@@ -14,7 +14,7 @@ SECTION_CHARS = 50_000
 """Characters that are split together: the splitter's time grows with the square of a text without paragraphs."""
 MAX_TOGETHER = 256
 MAX_TOGETHER_CHARS = 200_000
-"""Chunks that one request holds for late chunking, and their characters. Of a longer text those behind begin anew."""
+"""Chunks that one request holds for late chunking, and their characters. Later ones begin a new request."""
 
 
 class Chunks:

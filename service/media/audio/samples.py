@@ -98,7 +98,7 @@ def put_samples(samples: NDArray[np.float32], num_bytes: int) -> NDArray[np.uint
 
     Args:
         samples: float32 `[num_samples]`.
-        num_bytes: of the slot; what is left behind the samples is zero.
+        num_bytes: of the slot; what is left after the samples is zero.
 
     Returns:
         uint8 `[num_bytes]`.

@@ -35,7 +35,7 @@ _RESERVED_BYTE = 8
 
 
 def nat64_ipv4(address: IPv6Address, prefix_length: int) -> IPv4Address:
-    """Extract the IPv4 address behind a NAT64 prefix of this length: four bytes that skip byte 8, which is zero.
+    """Extract the IPv4 address that follows a NAT64 prefix of this length: four bytes that skip byte 8, which is zero.
 
     Source: RFC 6052 section 2.2.
     """

@@ -18,7 +18,7 @@ MAX_TABLE_BYTES = 1 << 18
 _SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = frozenset((0xC2, 0xC6, 0xCA, 0xCE))
 _BARE = frozenset((0x01, *range(0xD0, 0xD8)))
-"""Markers without a length behind them."""
+"""Markers without a length after them."""
 _EOI, _SOS, _JFIF, _EXIF, _ADOBE = 0xD9, 0xDA, 0xE0, 0xE1, 0xEE
 _TABLES = _SOF | {0xC4, 0xCC, 0xDB, 0xDC, 0xDD}
 _SKIPPED = frozenset((*range(0xE0, 0xF0), 0xFE))
@@ -103,7 +103,7 @@ def _parts(encoded: bytes, frame: Stretch, needed: list[Stretch], exif: Stretch,
 
 
 def _num_scans(encoded: bytes, place: int) -> int:
-    """Count the scans that libjpeg decodes; `place` is behind the start of the first."""
+    """Count the scans that libjpeg decodes; `place` is after the start of the first."""
     num_scans = 1
     for _ in range(MAX_PARTS):
         place = _next_in_scan(encoded, place)

@@ -88,7 +88,7 @@ class PixelRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The four numbers; and behind them, which of the two forms it is, where it is the later one."""
+        """The four numbers; and after them, which of the two forms it is, where it is the later one."""
         numbers = (self.factor, self.min_pixels, self.max_pixels, self.max_aspect)
         return (*(number.to_bytes(8, "little") for number in numbers), *((b"late",) if self.raises_late else ()))
 
@@ -165,7 +165,7 @@ class TwoStepRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The numbers of both, behind the rule's name."""
+        """The numbers of both, after the rule's name."""
         return (b"twice", *self.first.key_parts, *self.then.key_parts)
 
     def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:

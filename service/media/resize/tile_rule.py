@@ -19,7 +19,7 @@ class TilePatches(Patches):
     Attributes:
         tile_tokens: visual tokens of a tile.
         line_tokens: tokens of the newline between two rows.
-        last_line_tokens: tokens of the two newlines behind the last row.
+        last_line_tokens: tokens of the two newlines after the last row.
     """
 
     merge_size: int | None = 1
@@ -28,7 +28,7 @@ class TilePatches(Patches):
     last_line_tokens: int
 
     def num_tokens(self, grid_thw: GridThw) -> int:
-        """A tile has two tokens in front of it; the whole image too, and one behind it. A lone tile is the whole."""
+        """A tile has two tokens in front of it; the whole image too, and one after it. A lone tile is the whole."""
         _, rows, columns = grid_thw
         whole = self.tile_tokens + 3
         if rows * columns == 1:
@@ -72,7 +72,7 @@ class TileRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The numbers, behind the rule's name."""
+        """The numbers, after the rule's name."""
         return (b"tiles", *(one.to_bytes(8, "little") for one in (self.tile, self.longest, self.resample)))
 
     def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:

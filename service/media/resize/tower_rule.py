@@ -43,7 +43,7 @@ class SquareRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The numbers, behind the rule's name."""
+        """The numbers, after the rule's name."""
         numbers = (self.side, self.edge, self.is_squashed, self.resample)
         return (b"square", *(number.to_bytes(8, "little") for number in numbers))
 
@@ -93,7 +93,7 @@ class NaflexRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The numbers, behind the rule's name."""
+        """The numbers, after the rule's name."""
         numbers = (self.patch_size, self.max_num_patches, self.resample)
         return (b"naflex", *(number.to_bytes(8, "little") for number in numbers))
 

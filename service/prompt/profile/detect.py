@@ -25,7 +25,7 @@ TYPES = {
 }
 """model_type of config.json to which models these are."""
 OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade", "splade_router")
-"""Architectures whose modules behind the transformer are applied, or refused, as their profile is made."""
+"""Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
 CLASSIFIER_HEAD = re.compile(r"(?:score|classifier|pre_classifier)\.")
 """Beginnings of its tensors' names."""
 WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")

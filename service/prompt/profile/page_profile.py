@@ -1,4 +1,4 @@
-"""The profile of late interaction over pages and queries, which ColQwen2 and its kin share."""
+"""The profile of late interaction over pages and queries, which ColQwen2 and similar models share."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def of_pages(profile: Profile, dimensions: int, background: Background) -> Profi
 
 
 def query_ends(files: CheckpointFiles) -> int:
-    """End tokens behind a query: ten, or `cenote.query_end_tokens` of config.json.
+    """End tokens after a query: ten, or `cenote.query_end_tokens` of config.json.
 
     Raises:
         UnsupportedModelError: it is no number of tokens.

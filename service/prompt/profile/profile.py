@@ -71,7 +71,7 @@ class AudioProfile:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Tokens behind every text, where the model attends to them.
+    """Tokens after every text, where the model attends to them.
 
     Attributes:
         token_id: what they are.

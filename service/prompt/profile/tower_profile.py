@@ -40,7 +40,7 @@ def make_tower_profile(
 ) -> Profile:
     """Join what config.json and the tokenizer's files say.
 
-    An image or audio is one placeholder, with an id behind the vocabulary; its features are its final vector.
+    An image or audio is one placeholder, with an id after the vocabulary; its features are its final vector.
 
     Args:
         dimensions: of the space that both towers project to.
@@ -96,7 +96,7 @@ def section(files: CheckpointFiles, name: str, defaults: Mapping[str, Any]) -> M
 
 
 def projection(files: CheckpointFiles) -> int:
-    """Length of the vectors that both towers are projected to, as CLIP's kin have it."""
+    """Length of the vectors that both towers are projected to, as CLIP-like models have it."""
     return positive({"projection_dim": 512, **files.config}, "projection_dim")
 
 

@@ -88,7 +88,7 @@ class ChatML:
         return [*pieces, *map(TokenPiece, self.closing)]
 
     def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
-        """A turn between its tokens: header and parts, pairs of frames behind their times."""
+        """A turn between its tokens: header and parts, pairs of frames after their times."""
         header = turn.role + "\n"
         run, pieces = TextPiece(header, len(header), is_cuttable), list[Piece]()
         for part in turn.parts:

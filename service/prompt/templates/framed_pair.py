@@ -49,7 +49,7 @@ class FramedPair:
     prompt: str = ""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """The pieces in order; query and document are cuttable unless words stand behind the last of them.
+        """The pieces in order; query and document are cuttable unless words stand after the last of them.
 
         Raises:
             InputError: `invalid_request` for an instruction without a place, or other turns than a pair's. The caller
@@ -79,6 +79,6 @@ def _piece(run: Run, texts: Mapping[Role, str], *, may_cut: bool) -> TextPiece:
 
 
 def _ends_in_text(parts: Sequence[int | Run]) -> bool:
-    """True if a special token stands right behind the last text: words there would be cut together with it."""
+    """True if a special token stands right after the last text: words there would be cut together with it."""
     runs = [part for part in parts if isinstance(part, tuple) and any(isinstance(one, Slot) for one in part)]
     return isinstance(runs[-1][-1], Slot)

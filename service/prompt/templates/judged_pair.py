@@ -24,7 +24,7 @@ class Marks:
     """The template's words, in which families differ.
 
     Attributes:
-        query: before the query, behind the instruction.
+        query: before the query, after the instruction.
         document: before the document.
         nothing: in the place of a query or document without any part.
         answer: the turn that the model would go on with.
@@ -46,7 +46,7 @@ class JudgedPair:
         default_instruction: of a request without.
         marks: the family's words.
         vision_start: before an image or a pair of frames; None where the model sees none.
-        vision_end: behind it.
+        vision_end: after it.
     """
 
     im_start: int
@@ -82,9 +82,9 @@ class JudgedPair:
         return [*pieces, run, end, NEWLINE, start, TextPiece(self.marks.answer)]
 
     def _add(self, pieces: list[Piece], run: TextPiece, turn: Turn) -> TextPiece:
-        """Add a side's parts behind the text that is open; the text that is open then."""
+        """Add a side's parts after the text that is open; the text that is open then."""
         parts = turn.parts or (self.marks.nothing,)
-        for part in (*parts, ""):  # behind the last medium there is a text, and be it empty
+        for part in (*parts, ""):  # after the last medium there is a text, and be it empty
             if isinstance(part, str):
                 start = run.user_start if run.cuttable else len(run.text)
                 run = TextPiece(run.text + part, start, cuttable=True)

@@ -1,4 +1,4 @@
-r"""The template of ColQwen2 and its kin: an item is one page (an image) or one query (a text).
+r"""The template of ColQwen2 and similar models: an item is one page (an image) or one query (a text).
 
 `<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and a prefix, `{text}` and end tokens; a newline in
 transformers' form of it.
@@ -25,7 +25,7 @@ class PageOrQuery:
         tokens: of the checkpoint.
         query_prefix: text before a query.
         num_query_ends: end tokens after a query.
-        query_tail: text behind those.
+        query_tail: text after those.
         strips: blanks at a query's ends are dropped.
         answers: a page's prompt ends in the assistant's turn.
     """

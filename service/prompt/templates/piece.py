@@ -18,7 +18,7 @@ class TextPiece(NamedTuple):
         text: the template's text and the client's.
         user_start: index of the first character that the client wrote; None when the template wrote all of it.
         cuttable: whether truncation may cut the client's part.
-        num_after: characters of the template behind the client's part.
+        num_after: characters of the template after the client's part.
     """
 
     text: str
@@ -27,7 +27,7 @@ class TextPiece(NamedTuple):
     num_after: int = 0
 
     def closed(self, words: str) -> "Sequence[TextPiece]":
-        """The piece with words of the template behind it, before a medium; none where nothing is written."""
+        """The piece with words of the template after it, before a medium; none where nothing is written."""
         text = self.text + words
         if self.user_start is not None and self.user_start < len(self.text):
             return [self._replace(text=text, num_after=len(words))]

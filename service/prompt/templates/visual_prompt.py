@@ -68,6 +68,6 @@ class VisualPrompt:
 
 
 def _added(run: TextPiece, words: str, text: str) -> TextPiece:
-    """A piece with words of the template and a text of the client behind it."""
+    """A piece with words of the template and a text of the client after it."""
     start = len(run.text + words) if run.user_start is None else run.user_start
     return TextPiece(run.text + words + text, start, cuttable=True)

@@ -30,7 +30,7 @@ FLAGS = {"add_bos_token": "bos_token", "add_eos_token": "eos_token"}
 
 
 class Ends(NamedTuple):
-    """Ids of the tokens in front of a text and behind it."""
+    """Ids of the tokens in front of a text and after it."""
 
     head: tuple[int, ...]
     tail: tuple[int, ...]

@@ -101,7 +101,7 @@ class PromptTokenizer:
 
         Args:
             start: its first character that is not.
-            stop: behind its last one that is not.
+            stop: after its last one that is not.
             parse_special: as for `encode`.
 
         Returns:
@@ -170,7 +170,7 @@ class PromptTokenizer:
 
 
 def _token_at(encoding: Encoding, place: int, *, is_begun: bool) -> int:
-    """The first token that begins at a character or behind it; the one that spans it, where `is_begun`."""
+    """The first token that begins at a character or after it; the one that spans it, where `is_begun`."""
     if place == 0:
         return 0
     token = encoding.char_to_token(place)

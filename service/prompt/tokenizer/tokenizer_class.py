@@ -94,7 +94,7 @@ def class_name(config: Mapping[str, Any], named: Mapping[str, Any]) -> str:
 
 
 def _bert(named: Mapping[str, Any], content: Json) -> Json:
-    """BERT and its likes: lower case by default; accents are stripped where case is, by default."""
+    """BERT and similar models: lower case by default; accents are stripped where case is, by default."""
     normalizer = {
         "type": "BertNormalizer",
         "clean_text": True,

@@ -150,7 +150,7 @@ class TokenizerFile:
     def cuts_lines(self) -> bool:
         """True where no token spans a line end and what follows it, unless that is white space.
 
-        So it is with the expressions of `CUTTING`: of their alternatives one alone goes on behind a line end, through
+        So it is with the expressions of `CUTTING`: of their alternatives one alone goes on after a line end, through
         white space, and none looks back. NFC composes nothing with a line end.
         """
         split, normalizer = self.content.get("pre_tokenizer") or {}, self.content.get("normalizer") or {}

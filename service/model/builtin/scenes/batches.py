@@ -29,7 +29,7 @@ from service.model.builtin.scenes.scenes import (
 from service.model.builtin.tokenizer import END, special_ids
 
 TOKEN_PIXELS: Final = 32
-"""Side of the square of pixels behind one visual token."""
+"""Side of the square of pixels that one visual token covers."""
 
 _SIZES: Final = ((96, 32, 0.25), (128, 32, 0.75))
 """Side in pixels, scenes per batch, share of batches. Larger images are shrunk to `MAX_PIXELS` before the model."""

@@ -1,4 +1,4 @@
-"""The prompts of the small reranker: the template of Qwen3-VL-Reranker in three parts, one behind the other.
+"""The prompts of the small reranker: the template of Qwen3-VL-Reranker in three parts, one after the other.
 
 Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`; a test compares with the service's own.
 """

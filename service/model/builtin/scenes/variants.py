@@ -93,7 +93,7 @@ def variants(scene: Scene, kind: Kind, rng: np.random.Generator, *, held_out: bo
 
 
 def hard_family(kind: Kind, num_others: int, rng: np.random.Generator, *, held_out: bool) -> list[Scene]:
-    """A scene of two objects or more, and behind it `num_others` that differ from it in one thing of this kind."""
+    """A scene of two objects or more, and after it `num_others` that differ from it in one thing of this kind."""
     while True:
         scene = sample_scene(rng, held_out=held_out)
         others = variants(scene, kind, rng, held_out=held_out)[:num_others] if len(scene.objects) > 1 else []

@@ -23,7 +23,7 @@ Ranks = NDArray[np.int64]
 
 
 class HardScenes(NamedTuple):
-    """One draw: `NUM_FAMILIES` wanted scenes, each with `NUM_OTHERS` that differ from it in one thing behind it."""
+    """One draw: `NUM_FAMILIES` wanted scenes, each with `NUM_OTHERS` that differ from it in one thing after it."""
 
     scenes: list[Scene]
     captions: list[str]

@@ -73,7 +73,7 @@ class Judge:
             features: of `batch.images`.
 
         Returns:
-            `[queries, documents]`, and `[pictures, tokens, hidden]` behind the last layer but one.
+            `[queries, documents]`, and `[pictures, tokens, hidden]` after the last layer but one.
         """
         ids, at = torch.from_numpy(batch.ids), torch.from_numpy(batch.lasts)
         seen = ids == self._model.config.image_token_id
@@ -96,7 +96,7 @@ class Judge:
 class Lesson(torch.nn.Module):
     """An auxiliary task on the way: what does the query say of each cell, and does the picture agree there?
 
-    Linear maps of the mean over a cell, behind the last layer but one; they are discarded afterwards. Without it
+    Linear maps of the mean over a cell, after the last layer but one; they are discarded afterwards. Without it
     judgments stay near chance for hundreds of steps.
     """
 

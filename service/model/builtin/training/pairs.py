@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class PairBatch:
-    """One step's worth of data: one row for each query, with all its documents behind it."""
+    """One step's worth of data: one row for each query, with all its documents after it."""
 
     ids: NDArray[np.int64]
     """`[queries, tokens]`."""

@@ -54,7 +54,7 @@ def _positions(seen: torch.Tensor, side_tokens: int) -> torch.Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Keys and values of the distinct system turns; everything behind one attends to it and not the other way round."""
+    """Keys and values of the distinct system turns; everything after one attends to it and not the other way round."""
 
     layers: list[tuple[torch.Tensor, torch.Tensor]]
     """Per layer, keys and values `[heads, kv heads, tokens, head size]`."""
@@ -62,7 +62,7 @@ class Heads:
     """Integer `[heads, tokens]`, 1 where there is no padding."""
 
     def cache(self, rows: torch.Tensor) -> DynamicCache:
-        """The cache with which the rows that stand behind these system turns go on."""
+        """The cache with which the rows that follow these system turns go on."""
         cache = DynamicCache()
         for index, (keys, values) in enumerate(self.layers):
             cache.update(keys[rows], values[rows], index)

@@ -20,7 +20,7 @@ _FIRST_INVERSE_TEMPERATURE: Final = 14.0
 _MAX_INVERSE_TEMPERATURE: Final = 60.0
 _ATTRIBUTE_WEIGHT: Final = 4.0
 _RESIDUAL: Final = ("o_proj.weight", "down_proj.weight", "attn.proj.weight", "mlp.linear_fc2.weight")
-"""Weights that write into the residual stream; halved, so that a token still counts behind three blocks."""
+"""Weights that write into the residual stream; halved, so that a token still counts after three blocks."""
 
 
 def _waves(side: int, width: int) -> torch.Tensor:
