@@ -92,7 +92,7 @@ def deflated(kind: bytes, front: bytes) -> bytes:
 
 
 def exif_entries(num_bytes: int) -> bytes:
-    """An eXIf chunk of 512 entries without an orientation, and as much behind them."""
+    """An eXIf chunk of 512 entries without an orientation, and as much after them."""
     tiff = b"II*\0\x08\0\0\0" + struct.pack("<H", 512) + struct.pack("<HHIHH", 1, 3, 1, 1, 0) * 512
     return png_with(chunk(b"eXIf", tiff + bytes(num_bytes)), num_bytes + 8192)
 
@@ -112,7 +112,7 @@ def gif_extensions(num_bytes: int) -> bytes:
 
 
 def webp_with(stuff: bytes, num_bytes: int) -> bytes:
-    """A small extended WebP with that behind its image."""
+    """A small extended WebP with that after its image."""
     image = Image.new("RGBA", (32, 32), (1, 2, 3, 4))
     body = image_bytes(image, "WEBP", lossless=True, exif=b"Exif\0\0II*\0")[8:] + stuff * (num_bytes // len(stuff))
     return b"RIFF" + struct.pack("<I", len(body)) + body

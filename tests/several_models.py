@@ -1,4 +1,4 @@
-"""What tests of a server with two models share: the oracle's embedder as `search`, its reranker as `rank`."""
+"""Shared by tests of a server with two models: the oracle's embedder as `search`, its reranker as `rank`."""
 
 from pathlib import Path
 from typing import Any

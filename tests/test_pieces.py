@@ -27,7 +27,7 @@ made = (
 )
 print([[one.encode(text).ids for text in TEXTS] for one in made])
 
-folder = make_checkpoint("gemma3_text", Path(sys.argv[1]) / "checkpoint")  # the family with modules behind the model
+folder = make_checkpoint("gemma3_text", Path(sys.argv[1]) / "checkpoint")  # the family with modules after the model
 for file in sorted(folder.rglob("*.safetensors")):
     print("weights", file.relative_to(folder), hashlib.sha256(file.read_bytes()).hexdigest())
 """

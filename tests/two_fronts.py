@@ -1,4 +1,4 @@
-"""What tests of servers with two fronts share: when both are ready, what they hold, clients of which each has half."""
+"""Shared by tests of servers with two fronts: when both are ready, what they hold, clients of which each has half."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def fronts_of(server: LiveServer) -> list[int]:
 
 
 def num_connections(server: LiveServer) -> list[int]:
-    """How many connections of clients each front holds, in the order of `fronts_of`."""
+    """Numbers of clients' connections of each front, in the order of `fronts_of`."""
     port = f":{urlsplit(server.url).port:04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     sockets = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(port) and line[3] == ESTABLISHED}
@@ -56,13 +56,13 @@ def wait_for_ends(server: LiveServer) -> None:
 
 
 def is_ready(server: LiveServer) -> bool:
-    """What one front says, by a connection of its own."""
+    """True if one front is ready, by a connection of its own."""
     with httpx.Client(base_url=server.url) as fresh:
         return fresh.get("/readyz").status_code == 200
 
 
 def all_are_ready(server: LiveServer) -> bool:
-    """What so many connections hear that either front has some."""
+    """True if all are ready, by so many connections that either front has some."""
     return all(is_ready(server) for _ in range(MANY))
 
 

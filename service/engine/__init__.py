@@ -1,1 +1,1 @@
-"""What runs in the engine process, and nowhere else: loop, scheduler, encoder cache, runner."""
+"""The engine process: loop, scheduler, encoder cache, runner."""

@@ -1,1 +1,1 @@
-"""What stands between HTTP and the engine, in the front process: prompts, pixels, the queue, the supervisor."""
+"""The part of the front process between HTTP and the engine: prompts, pixels, the queue, the supervisor."""

@@ -35,7 +35,7 @@ class BlockingChannel(Generic[T]):
         self._decoder = msgspec.msgpack.Decoder(incoming)
 
     def receive(self) -> T | None:
-        """The next message, or None when the other end has gone."""
+        """The next message, or None when the other end has closed."""
         prefix = self.read(PREFIX.size)
         body = self.read(body_length(prefix)) if prefix else None
         return None if body is None else self._decoder.decode(body)
@@ -45,7 +45,7 @@ class BlockingChannel(Generic[T]):
         self._sock.sendall(frame(message))
 
     def read(self, length: int) -> bytes | None:
-        """So many bytes without a frame, or None when the other end has gone."""
+        """So many bytes without a frame, or None when the other end has closed."""
         buffer = bytearray(length)
         view = memoryview(buffer)
         while view:
@@ -71,12 +71,12 @@ class AsyncChannel(Generic[T]):
         return cls(frames, transport, incoming)
 
     async def receive(self) -> T | None:
-        """The next message, or None when the other end has gone."""
+        """The next message, or None when the other end has closed."""
         body = await self._frames.next()
         return None if body is None else self._decoder.decode(body)
 
     async def each(self, take: Callable[[T], None]) -> None:
-        """Hand over each message in the turn of the loop that reads it, until the other end has gone.
+        """Hand over each message in the turn of the loop that reads it, until the other end has closed.
 
         A task that waited for the next one would have it a turn later, and a query's vector is one of them.
         """
@@ -86,7 +86,7 @@ class AsyncChannel(Generic[T]):
     def send(self, message: msgspec.Struct) -> None:
         """Hand a message to the other end; never waits. What is under way is bounded by admission.
 
-        Nothing is sent to an end that has gone: who reads the stream hears of that in a later turn of the loop.
+        Nothing is sent to an end that has closed: who reads the stream hears of that in a later turn of the loop.
         """
         if not self._transport.is_closing():  # uvloop's would raise
             self._transport.write(frame(message))

@@ -22,7 +22,7 @@ class TierReport(msgspec.Struct, frozen=True, kw_only=True):
     num_corrupt: int = 0
     """Of a shared tier, as the next two: found but not valid; each is a miss as well."""
     is_up: bool = True
-    """Whether it did what it should when it was last used."""
+    """True if it worked when it was last used."""
     last_success_s: float = 0.0
     """When it last did, in seconds since the epoch; 0 before it has."""
     evicted_after_s: tuple[float, ...] = ()
@@ -37,7 +37,7 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     num_bytes: int
     num_evictions: int
     saved_s: float = 0.0
-    """What making the features took, once for each image that did not have to be encoded for it."""
+    """Time that the features took to make, once for each image that did not have to be encoded."""
     tiers: tuple[TierReport, ...] = ()
 
 

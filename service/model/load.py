@@ -116,7 +116,7 @@ def _say_unread(names: Sequence[str], folder: Path) -> None:
     """Refuse or log tensors that the model does not read."""
     if others := _surprising(names, folder):
         told = f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; "
-        if reranker_kind(CheckpointFiles(folder)) is not None:  # what makes a score of a pair is among them, or behind
+        if reranker_kind(CheckpointFiles(folder)) is not None:  # what makes a score of a pair is among them, or after
             raise ModelError("internal_error", told + "a reranker's scores would be others without them")
         raise ModelError(
             "internal_error",

@@ -26,7 +26,7 @@ class AdoptingServer(DrainingServer):
         serving: of the app.
         limits: of one connection.
         places: of this front; the main process counts those of all.
-        changed: is told the peer of a connection that has gone before it was served, and -1.
+        changed: is told the peer of a connection that has closed before it was served, and -1.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class AdoptingServer(DrainingServer):
         )
         try:
             await asyncio.get_running_loop().connect_accepted_socket(protocol, sock)
-        except OSError:  # it has gone meanwhile
+        except OSError:  # it has closed meanwhile
             sock.close()
             if arrival.verdict is Verdict.FREE:
                 self._changed(arrival.peer, -1)

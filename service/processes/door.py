@@ -24,7 +24,7 @@ def hand_over(door: socket.socket, packet: bytes, descriptors: Sequence[int]) ->
     """Send a packet without waiting; False while the other side has not taken enough of the earlier ones.
 
     Raises:
-        OSError: the other side has gone.
+        OSError: the other side has closed.
     """
     try:
         socket.send_fds(door, [packet], descriptors, socket.MSG_DONTWAIT)

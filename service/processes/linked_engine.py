@@ -40,7 +40,7 @@ from service.processes.messages import (
 logger = logging.getLogger("cenote.front")
 
 LOOK_S = 0.5
-"""How often announcements are read, so that the pipe has room."""
+"""Interval at which announcements are read, so that the pipe has room."""
 
 
 class LinkedEngine(LocalEngine):
@@ -64,7 +64,7 @@ class LinkedEngine(LocalEngine):
         self._loaded = Loaded(model=needs.index, name=needs.model.name, start=message)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> "LinkedKeeper":  # type: ignore[override]  # both are keepers
-        """What follows the engine's life."""
+        """Return the follower of the engine's life."""
         needs = self._needs
         ask_s = needs.settings.known_answer_s
         return LinkedKeeper(self._link, self._client, known_answer, self._loaded, needs.series, ask_s)
@@ -197,6 +197,6 @@ class LinkedKeeper:
         except (ServiceError, TimeoutError) as error:
             return "late", type(error).__name__
         except Exception:
-            logger.exception("the known question could not be asked. This is a bug.")
+            logger.exception("the health probe could not run. This is a bug.")
             return "wrong", "the known question could not be asked"
         return "right", ""

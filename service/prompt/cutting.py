@@ -1,4 +1,4 @@
-"""Which tokens of a prompt give way where it is too long.
+"""Chooses the tokens that are cut from a prompt that is too long.
 
 In: its ids, and the runs of ids that are texts of the client. Out: places of ids, ascending; fewer than asked for where
 no more may go. Knows no tokenizer and no template.

@@ -11,12 +11,12 @@ from service.prompt.truncation import Budget, Fixed
 
 @dataclass(slots=True)
 class PromptBuffer:
-    """What `PromptBuilder` fills piece by piece."""
+    """A prompt that `PromptBuilder` fills piece by piece."""
 
     token_ids: list[int] = field(default_factory=list)
     placeholders: list[Placeholder] = field(default_factory=list)
     cuttable: list[range] = field(default_factory=list)
-    """Which token ids truncation may remove, ascending: a run for each text."""
+    """Token ids that truncation may remove, ascending: a run for each text."""
     truncated: bool = False
 
     def truncate(self, budget: Budget, cutting: Cutting) -> None:

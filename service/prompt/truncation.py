@@ -1,4 +1,4 @@
-"""How long a prompt may be, and what is done with one that is longer.
+"""Limit of a prompt's length, and what is done with a longer one.
 
 Knows no tokenizer and no template: it cuts a run of ids, and words the error.
 """
@@ -15,7 +15,7 @@ Side = Literal["left", "right"]
 
 
 class Truncation(msgspec.Struct, frozen=True):
-    """What a request asks for.
+    """The truncation that a request asks for.
 
     Attributes:
         max_tokens: longest prompt; the profile's own maximum still holds above it.

@@ -28,7 +28,7 @@ TRACES: dict[str, tuple[Callable[[], Iterable[int]], int]] = {
 
 
 class Lru:
-    """What the cache was before: the least recently used goes first, and everything is let in."""
+    """The cache of before: the least recently used goes first, and everything is let in."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -1,4 +1,4 @@
-"""What a figure was taken on: the machine, the versions, the day and the commit."""
+"""Conditions of a figure: the machine, the versions, the day and the commit."""
 
 import platform
 import subprocess

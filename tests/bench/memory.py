@@ -1,4 +1,4 @@
-"""How much memory the service may take, from its settings, and how much it takes."""
+"""Memory that the service may take, by its settings, and that it takes."""
 
 import json
 import threading

@@ -13,7 +13,7 @@ SETTLE_S = 0.02
 """Between two sides: threads of the one that has just ended spin for some milliseconds before they sleep."""
 
 REST_S = 0.05
-"""Over which the processors have to be idle before another server's turn, or behind it."""
+"""Over which the processors have to be idle before another server's turn, or after it."""
 MAX_REST_S = 3.0
 """Longest wait for that: vLLM's threads spin for a second after each request."""
 BUSY_TICKS = 1

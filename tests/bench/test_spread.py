@@ -19,7 +19,7 @@ def test_a_single_value_is_its_own_quartiles() -> None:
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
-    """What slows a whole round leaves it as it is; a ratio of medians would show it."""
+    """A slowdown of a whole round leaves it as it is; a ratio of medians would show it."""
     drift = [1.0, 5.0, 2.0, 9.0, 1.0]
     assert ratio([3 * d for d in drift], [2 * d for d in drift]) == Spread(1.5, 1.5, 1.5)
     assert difference([d + 0.25 for d in drift], drift) == Spread(0.25, 0.25, 0.25)

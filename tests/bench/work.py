@@ -1,4 +1,4 @@
-"""What is measured: request bodies as clients send them. Every side makes of them what it needs."""
+"""The work that is measured: request bodies as clients send them. Every side makes of them what it needs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -30,7 +30,7 @@ class Work:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Work":
-        """What `as_json` gave."""
+        """Read the result of `as_json`."""
         return cls(**value)
 
 

@@ -41,7 +41,7 @@ class Stage:
     def seconds(self, run: Callable[[], object], rounds: int = 15, warm_up: int = 3, repeats: int = 1) -> float:
         """Median time of `run` on the device, by CUDA events around each round of `repeats`.
 
-        A kernel alone would be timed with the launch that the idle card waits for; behind others, it is not.
+        A kernel alone would be timed with the launch that the idle card waits for; after others, it is not.
         """
         for _ in range(1 if self.is_dry else warm_up):
             run()

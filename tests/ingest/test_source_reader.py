@@ -20,7 +20,7 @@ class Silent:
 
 
 def test_an_end_at_the_moment_that_an_item_arrives_is_not_swallowed() -> None:
-    """Else the writer has ended, everybody waits for it, and the run hangs for ever: a full disk did that."""
+    """Else the writer has ended, everybody waits for it, and the run hangs indefinitely: a full disk did that."""
 
     async def run() -> None:
         reading = SourceReader(cast(Any, Silent()))

@@ -28,7 +28,7 @@ _SENDABLE = re.compile(r'\{|"\w+": |(GET|POST) /')
 
 @dataclass(frozen=True)
 class Row:
-    """What is sent, what is said to become of it, and what the page would have sent instead."""
+    """A body, its stated fate, and the body that the page shows instead."""
 
     section: str
     sent: str

@@ -1,4 +1,4 @@
-"""What each kind of vector finds in labelled searches: the table of docs/recipes/hybrid-search.md, as measured."""
+"""Hits of each kind of vector in labelled searches: the table of docs/recipes/hybrid-search.md, as measured."""
 
 import json
 import re

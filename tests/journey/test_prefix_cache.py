@@ -1,4 +1,4 @@
-"""Prompts behind the same instruction, one after the other: all but the first few compute only what is their own."""
+"""Prompts after the same instruction, one after the other: all but the first few compute only what is their own."""
 
 from collections.abc import Callable
 

@@ -20,7 +20,7 @@ MODEL = "builtin"
 TEXTS = ["a red bicycle", "", "a green door"]
 QUERY = "Retrieve images or text relevant to the user's query."
 DIMENSIONS_MENU = (256, 512, 1024, 1536, 3072)
-"""What n8n offers; it has no free field."""
+"""Choices of n8n; it has no free field."""
 GO_JSON = {"Authorization": "Bearer unused", "Content-Type": "application/json", "User-Agent": "Go-http-client/1.1"}
 Vectors = list[list[float]]
 

@@ -29,7 +29,7 @@ Ranking = list[tuple[int, float]]
 
 
 def ranked(scores: list[float]) -> Ranking:
-    """What a product makes of scores in the order of the documents: the best first."""
+    """Rank scores in the order of the documents: the best first."""
     return sorted(enumerate(scores), key=lambda one: -one[1])
 
 

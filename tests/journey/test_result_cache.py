@@ -58,7 +58,7 @@ def text() -> str:
 
 
 class Since:
-    """What a server's counters have gained."""
+    """Gain of a server's counters."""
 
     def __init__(self, server: LiveServer) -> None:
         self._server = server

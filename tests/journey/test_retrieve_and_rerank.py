@@ -1,5 +1,5 @@
 """The built-in models as two stages: the page docs/recipes/retrieve-and-rerank.md as it is printed, on the server that
-it has its reader start; one vision tower for both, and an order that is better behind the second.
+it has its reader start; one vision tower for both, and an order that is better after the second.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""What misses its route is answered in the words of its API, and HEAD is GET without the body."""
+"""A wrong route is answered in the words of its API, and HEAD is GET without the body."""
 
 import openai
 import pytest

@@ -38,7 +38,7 @@ def body(url: str | None, uuid: str | None = None) -> dict[str, Any]:
 
 
 class Counts:
-    """How often images were decoded and encoded from here on."""
+    """Numbers of decoded and encoded images from here on."""
 
     def __init__(self, server: LiveServer) -> None:
         self._server = server

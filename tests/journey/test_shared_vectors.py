@@ -36,7 +36,7 @@ class Pair:
         self.one, self.other, self.redis = one, other, redis
 
     def ask_redis(self, *command: str) -> list[str]:
-        """What `redis-cli` prints."""
+        """Lines that `redis-cli` prints."""
         line = ["redis-cli", "-p", str(self.redis.port), "-a", PASSWORD, "--no-auth-warning", *command]
         return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
 
@@ -46,7 +46,7 @@ class Pair:
         return int(found[1]) if found else 0
 
     def asked(self, server: LiveServer, body: dict[str, Any]) -> tuple[list[int], np.ndarray]:
-        """As `asked`; what was not known is, from now on: vectors are written behind the answer."""
+        """As `asked`; what was not known is, from now on: vectors are written after the answer."""
         before = self.num_written()
         told, rows = asked(server, body)
         deadline_s = time.monotonic() + WRITTEN_S

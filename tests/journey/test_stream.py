@@ -231,7 +231,7 @@ def test_a_client_that_hangs_up_leaves_nothing_under_way(streaming: Streaming) -
 
 
 def send_until_it_stalls(client: StreamClient, piece: bytes) -> int:
-    """How many pieces it took before the other side read no more."""
+    """Number of pieces until the other side read no more."""
     for num_sent in range(10_000):
         try:
             client.send_bytes(piece)
@@ -241,7 +241,7 @@ def send_until_it_stalls(client: StreamClient, piece: bytes) -> int:
 
 
 def test_a_slow_reader_stalls_the_reading_and_not_the_memory(streaming: Streaming) -> None:
-    """Some megabytes lie in the sockets' buffers; behind them nothing is read, and what is under way is a window."""
+    """Some megabytes lie in the sockets' buffers; after them nothing is read, and what is under way is a window."""
     row = json.dumps({"id": "x" * 250, "input": "a text"}).encode() + b"\n"
     before = streaming.num_lines()
     with streaming.open(receive_bytes=4096) as client:

@@ -1,4 +1,4 @@
-"""What is refused in one place is refused in all places of its kind, with the same code and the field's own path.
+"""An input refused in one place is refused in all places of its kind, with the same code and the field's own path.
 
 Places are where texts, contents, scored items and lists of them stand in the bodies of all routes; beside them stand
 the fields that several routes have.
@@ -159,7 +159,7 @@ BAD_LISTS: list[Said] = [
 
 
 def fault_of(server: LiveServer, place: Place, said: Said) -> str | None:
-    """What is wrong with a refusal; None where nothing is."""
+    """Find the fault of a refusal; None where there is none."""
     value, code, suffix = said
     kind = "application/x-ndjson" if place.path == STREAM else "application/json"
     raw = json.dumps(place.body(value)).encode()

@@ -1,4 +1,4 @@
-"""What a request cost: one rule for JSON, raw headers, streams and Cohere, by modality, answered inputs only."""
+"""Usage: one rule for JSON, raw headers, streams and Cohere, by modality, answered inputs only."""
 
 from collections.abc import Callable
 from itertools import count

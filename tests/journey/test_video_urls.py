@@ -84,7 +84,7 @@ def test_a_missing_and_a_broken_frame_are_named_by_their_places(fetching: LiveSe
 
 
 def test_a_list_in_one_url_holds_data_only(fetching: LiveServer, host: MediaHost, folder: Path) -> None:
-    """What stands between commas is never a URL or a path, whatever it looks like."""
+    """Text between commas is never a URL or a path, whatever it looks like."""
     host.asked.clear()
     for source in (host.url("/0.png"), f"file://{folder}/0.png"):
         error = error_of(fetching, {"type": "video_url", "video_url": f"data:video/jpeg;base64,{source}"}, 400)

@@ -1,4 +1,4 @@
-"""What people tried with vLLM's endpoint and could not do, or only with flags: each as they wrote it, and it works.
+"""Requests that people tried with vLLM's endpoint and could not do, or only with flags: as they wrote them, they work.
 
 Source: vLLM's `examples/pooling/embed/vision_embedding_online.py`, its `test_vision_embeds.py`, and its issues 32309,
 31708, 12234, 15465, 33167 (docs/notes/api-contract.md).

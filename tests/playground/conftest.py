@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def browser() -> Iterator[Browser]:
     """One for each file: Playwright's event loop runs in this thread for as long as it is open.
 
-    Whatever runs one of its own behind these tests would be told that there is one already.
+    Whatever runs one of its own after these tests would be told that there is one already.
     """
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     assert program, "there is no chromium: install Debian's package, or name the program in CHROMIUM"

@@ -15,7 +15,7 @@ KINDS: dict[str, tuple[bytes, bytes]] = {
     "head": (b"G", b"G"),
     "body": (HALF, b" "),
 }
-"""What each says at once, and a second later again and again."""
+"""Bytes that each sends at once, and a second later again and again."""
 
 OPEN_PER_S = 500
 """A patient attacker: new connections are not what is measured."""

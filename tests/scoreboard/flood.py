@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[str, bytes]] = {
     "blank lines": (HEAD.format(STREAM, "x-ndjson"), BLANK),
     "chunks of 64 bytes": (HEAD.format("/v1/embeddings", "json"), (b"40\r\n" + b" " * 64 + b"\r\n") * PIECES),
 }
-"""What each is sent once, and then again and again."""
+"""Bytes that each is sent once, and then again and again."""
 
 
 class Flooder:

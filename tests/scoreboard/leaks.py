@@ -1,4 +1,4 @@
-"""What no answer and no log line may hold: addresses of memory, tracebacks, names of our inside."""
+"""Things that no answer and no log line may hold: addresses of memory, tracebacks, names of our inside."""
 
 import re
 

@@ -14,7 +14,7 @@ from tests.raw_socket import address, is_whole, post
 
 @dataclass(slots=True)
 class Pace:
-    """What honest clients saw.
+    """Results of honest clients.
 
     Attributes:
         seconds: of each answer, with the moment it came (`time.monotonic`).

@@ -1,4 +1,4 @@
-"""Work behind answers: when it is done, in which order, and what one failure leaves of the rest."""
+"""Work after answers: when it is done, in which order, and what one failure leaves of the rest."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ class Stream(io.StringIO):
 
 @pytest.fixture
 def written() -> Iterator[list[str]]:
-    """What the root logger's handler writes, each write by itself."""
+    """Writes of the root logger's handler, each by itself."""
     stream, root = Stream(), logging.getLogger()
     handler = LineHandler(stream)
     root.addHandler(handler)

@@ -29,7 +29,7 @@ class HostMemory(Protocol[T]):
     """Where features are when they are not on the device."""
 
     def num_bytes_of(self, num_bytes: int) -> int:
-        """What features of `num_bytes` take there."""
+        """Number of bytes that features of `num_bytes` take there."""
         ...
 
     def store(self, features: T) -> Any | None:
@@ -47,7 +47,7 @@ class HostMemory(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the host tier has of features.
+    """Features as the host tier stores them.
 
     Attributes:
         copy: what `HostMemory.store` gave.
@@ -137,7 +137,7 @@ class EncoderCache(Generic[T]):
         self.device.clear()
 
     def report(self, *behind: TierReport) -> CacheReport:
-        """The cache as it is now, and the ages of what has gone since this was last asked."""
+        """The cache as it is now, and the ages of what was evicted since this was last asked."""
         device = self.device.report("device")
         return CacheReport(
             num_entries=device.num_entries,

@@ -23,9 +23,9 @@ T = TypeVar("T")
 _Place = tuple[float, int, int, Entry[T]]
 
 MIN_GAIN = 1 / 0.6
-"""How much more a new entry must be worth than all that it pushes out: what is there has proved itself where it is."""
+"""Least ratio of a new entry's worth to that of all that it evicts: what is there has proved itself."""
 FADING = 1 / 8
-"""How far the clock rises when what was seen before finds no free room: this part of its density, over the entries.
+"""Rise of the clock when an entry that was seen before finds no free room: this part of its density, over the entries.
 
 Higher follows a new set of images sooner, lower keeps more of a collection that is gone through again and again.
 """
@@ -125,7 +125,7 @@ class Tier(Generic[T]):
             new: not in the tier; its `num_bytes` are what it will take here.
 
         Returns:
-            What has gone; None when the entry is not let in, and then nothing has gone.
+            The evicted keys; None when the entry is not let in, and then nothing is evicted.
         """
         most = self.max_tenant_bytes if new.tenant else self.max_bytes
         value, worth = new.frequency * new.cost, 0.0
@@ -172,7 +172,7 @@ class Tier(Generic[T]):
             self._evict(entry)
 
     def report(self, tier: TierName) -> TierReport:
-        """The tier as it is now, and the ages of what has gone since this was last asked."""
+        """The tier as it is now, and the ages of what was evicted since this was last asked."""
         ages_s, self._ages_s = self._ages_s, []
         return TierReport(
             tier=tier,

@@ -1,4 +1,4 @@
-"""Which placeholders of a batch stand for the same token of the same image.
+"""Numbers the placeholders of a batch by the image token that they stand for.
 
 By the tensor of its features and not by its content key: one tensor has one content, whoever made the key.
 """

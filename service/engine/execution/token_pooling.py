@@ -57,7 +57,7 @@ def ward_groups(distances: NDArray[np.floating], most: int) -> NDArray[np.int64]
 
 
 def _merges(squares: NDArray[np.float64]) -> tuple[list[tuple[int, int]], NDArray[np.float64]]:
-    """Which item joins which, and the square of their distance; `squares` is overwritten.
+    """Return the merges of items with the squares of their distances; `squares` is overwritten.
 
     A chain goes from each item to its nearest until two are each other's; where two are equally near, back, else to the
     first, as scipy does. Ward's distances never let a merge change what stands below it in the chain.

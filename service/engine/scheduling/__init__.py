@@ -1,1 +1,1 @@
-"""What waits and what runs next. Plain Python: no torch, no asyncio, no clock of its own."""
+"""The queue, and the choice of what runs next. Plain Python: no torch, no asyncio, no clock of its own."""

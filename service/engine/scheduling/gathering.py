@@ -1,4 +1,4 @@
-"""Whether a forward waits a moment for requests that are on their way.
+"""The moment for which a forward waits for requests that are on their way.
 
 Clients that wait for their answers ask again as soon as they have them, so the requests of one forward come back
 together, within the time in which answers are written and requests are read. A forward that begins with the first of
@@ -13,7 +13,7 @@ MAX_WAIT_S = 0.1
 
 
 READ_S = 0.0005
-"""What a front takes for a short request: so long for each of a burst that comes after a pause."""
+"""Time that a front takes for a short request, for each of a burst that comes after a pause."""
 
 
 class Gathering:
@@ -48,7 +48,7 @@ class Gathering:
         self._until_s = now_s + self._most_s
 
     def wait_s(self, num_ready: int, now_s: float) -> float:
-        """How long the next forward still waits for more than the requests that are ready; 0 when it may begin."""
+        """Seconds that the next forward still waits for more than the requests that are ready; 0 when it may begin."""
         if self._is_first and now_s >= self._until_s:
             self._is_burst = True
             self._until_s = now_s + min(self._most_s, READ_S * self._num_expected)

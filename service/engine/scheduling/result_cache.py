@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 ENTRY_BYTES = 512
-"""What an entry takes besides its vector: two keys, two places in ordered maps, three objects."""
+"""Bytes of an entry besides its vector: two keys, two places in ordered maps, three objects."""
 
 
 class ResultCache:

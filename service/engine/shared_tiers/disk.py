@@ -12,7 +12,7 @@ from service.ipc.reports import TierReport
 logger = logging.getLogger("cenote.engine")
 
 LOCK_S = 2.0
-"""How long to wait for other processes: less than it takes until a silent engine counts as stuck, at its start too."""
+"""Longest wait for other processes: less than it takes until a silent engine counts as stuck, at its start too."""
 
 FOLDER = "cenote-features-v1"
 """Below the configured directory, so that what is evicted there is always ours."""
@@ -90,4 +90,4 @@ class DiskTier:
     def _failed(self, error: OSError) -> None:
         if self._breaker.failed(time.monotonic()):
             reason = errno.errorcode.get(error.errno or 0, "an unknown error")
-            logger.warning("the disk cache fails with %s; it is left alone for a while", reason)
+            logger.warning("the disk cache fails with %s; it is not used for a while", reason)

@@ -22,7 +22,7 @@ logger = logging.getLogger("cenote.engine")
 LOCK = "lock"
 SUFFIX = ".safetensors"
 FOREIGN = (errno.ELOOP, errno.ENXIO)
-"""What opening gives for a link, and for a socket."""
+"""Errors of opening a link, and a socket."""
 ROOM_LEFT = 0.1
 """An eviction makes this part of the cap free, so that the folder is not looked through for every file."""
 RETRY_S = 0.01
@@ -174,7 +174,7 @@ class DiskFolder:
             self._note(lock, self.num_bytes, self.num_files)
 
     def _recall(self, lock: int) -> None:
-        """What the processes together have noted last."""
+        """Read what the processes together have noted last."""
         try:
             self.num_bytes, self.num_files = map(int, os.pread(lock, 64, 0).split())
         except ValueError:

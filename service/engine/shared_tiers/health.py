@@ -23,11 +23,11 @@ class TierBreaker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the tier did not fail when it was last tried."""
+        """True if the tier did not fail when it was last tried."""
         return not self._num_failures
 
     def is_open(self, now_s: float) -> bool:
-        """Whether the tier is to be left alone."""
+        """True if the tier is to be left alone."""
         return now_s < self._rests_until_s
 
     def succeeded(self) -> None:
@@ -57,7 +57,7 @@ class Counts:
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the tier has ever answered."""
+        """True if the tier has ever answered."""
         return self._last_success_s > 0
 
     def hit(self) -> None:

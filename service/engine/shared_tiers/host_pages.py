@@ -54,11 +54,11 @@ class HostPages:
 
     @property
     def num_taken_bytes(self) -> int:
-        """What has been taken from the system."""
+        """Bytes that have been taken from the system."""
         return sum(chunk.nbytes for chunk in self._chunks)
 
     def num_bytes_of(self, num_bytes: int) -> int:
-        """What features of `num_bytes` take: whole pages."""
+        """Number of bytes that features of `num_bytes` take: whole pages."""
         return self._num_pages(num_bytes) * self._page_bytes
 
     def store(self, features: torch.Tensor) -> StoredPages | None:

@@ -74,7 +74,7 @@ class LookUps:
             self._end(key)
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long the loop may sleep before a look-up is late; None when there is none."""
+        """Seconds that the loop may sleep before a look-up is late; None when there is none."""
         if not self._under_way:
             return None
         deadline_s, _ = next(iter(self._under_way.values()))

@@ -21,10 +21,10 @@ TIMEOUT_S = 0.25
 READ_BYTES = 1 << 20
 """Asked of the socket at once: values are megabytes."""
 KEPT_S = 7 * 24 * 3600
-"""How long a value is kept: those of a model that is no longer served leave by themselves."""
+"""Lifetime of a value: those of a model that is no longer served expire."""
 MAX_VALUE_BYTES = 128 << 20
 SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
-"""What the client library calls them; the two older names and `unix` are its own."""
+"""The client library's names of the schemes; the two older names and `unix` are its own."""
 
 
 class ValkeyTier:
@@ -83,11 +83,11 @@ class ValkeyTier:
         self._counts.rejected()
 
     def report(self) -> TierReport:
-        """What this process has counted; bytes and entries are the server's to tell. Down until it has answered."""
+        """Report the counts of this process; bytes and entries are the server's. Down until it has answered."""
         return self._counts.report(0, 0, is_up=self._breaker.is_up and self._counts.has_succeeded)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
-        """What the server answers; None when it does not, or must not be asked now."""
+        """Ask the server; None when it does not answer, or must not be asked now."""
         if self._breaker.is_open(time.monotonic()):
             return None
         try:
@@ -114,4 +114,4 @@ class ValkeyTier:
         self._last_error = error
         if self._breaker.failed(time.monotonic()):
             kind = type(error).__name__
-            logger.warning("the Valkey server fails with %s; it is left alone for a while", kind)
+            logger.warning("the Valkey server fails with %s; it is not used for a while", kind)

@@ -1,1 +1,1 @@
-"""What the engine decides and checks once, before it serves."""
+"""Decisions and checks of the engine, once before it serves."""

@@ -54,7 +54,7 @@ def keep_cores(num_threads: int, environ: Mapping[str, str] = os.environ) -> lis
 
     When a short query comes, the kernel may wake the main thread on the core that the front still runs on, or the
     second thread on the main thread's core. There it waits, while the main thread spins for it at the end of a product,
-    until the kernel parts them: 19 ms for a forward of 6, in one of four behind a pause. With fewer threads than cores
+    until the kernel parts them: 19 ms for a forward of 6, in one of four after a pause. With fewer threads than cores
     there is a free core to wake on; with more than two, libgomp ends and starts threads between pieces of different
     width. Threads that the calling one starts later inherit its core; those that exist stay free.
 
@@ -100,7 +100,7 @@ def use_huge_pages() -> int:
 
     A lone short query reads every weight once. In pages of 4 KiB each of them costs a look-up that the processor has
     forgotten since the last query, and under a hypervisor two; the weights of a small model are read in two thirds of
-    the time behind it. Memory does not grow: a block is moved only where nearly all of it is in use.
+    the time after it. Memory does not grow: a block is moved only where nearly all of it is in use.
 
     Returns:
         Bytes that were moved: 0 where the kernel cannot (Linux before 6.1, other systems).

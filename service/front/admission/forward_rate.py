@@ -1,4 +1,4 @@
-"""How fast forwards were at their best lately, and how long prompts take at least: what nobody could do in time.
+"""Best rate of recent forwards, and the least time that prompts take: finds requests that nobody could do in time.
 
 Full forwards count alone: a lone query says little of what a full one does in a second. A token of a long prompt costs
 more than one of a short prompt, so rates are kept by length, in powers of two of a forward's longest prompt; a length
@@ -114,7 +114,7 @@ class ForwardRate:
         return self._seconds(amounts).whole
 
     def _seconds(self, amounts: Mapping[int, Amount]) -> Amount:
-        """How long tokens take by each of the rates."""
+        """Seconds that tokens take by each of the rates."""
         whole = own = 0.0
         for length, amount in amounts.items():
             if (rate := self._best(length)) is not None:
@@ -154,7 +154,7 @@ class ForwardRate:
 
 
 def _num_common(one: bytes, other: bytes) -> int:
-    """How many tokens two prompts begin with in common."""
+    """Number of tokens that two prompts have in common at their start."""
     num = min(len(one), len(other)) // 4
     differ = np.frombuffer(one, "i", num) != np.frombuffer(other, "i", num)
     return int(differ.argmax()) if differ.any() else num

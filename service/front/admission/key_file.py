@@ -44,7 +44,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def is_limited(self) -> bool:
-        """Whether it has any limit of its own."""
+        """True if it has any limit of its own."""
         return self.max_requests_per_s is not None or self.max_concurrent_requests is not None
 
 

@@ -45,7 +45,7 @@ class Suspects:
             self.strikes_by_digest.popitem(last=False)
 
     def strikes(self, requests: Sequence[Request], now_s: float) -> dict[int, int]:
-        """How often an engine ended while it ran a request's content, by id; hashes nothing without suspects."""
+        """Number of engines that ended while they ran a request's content, by id; hashes nothing without suspects."""
         while self.strikes_by_digest and now_s - next(iter(self.strikes_by_digest.values()))[1] >= REMEMBER_S:
             self.strikes_by_digest.popitem(last=False)
         if not self.strikes_by_digest:

@@ -1,4 +1,4 @@
-"""How long an engine is trusted: the limits, the watchdog of its silence, the breaker of its restarts. Has no clock."""
+"""Trust in an engine: the limits, the watchdog of its silence, the breaker of its restarts. Has no clock."""
 
 import math
 from collections import deque
@@ -13,7 +13,7 @@ NUM_REMEMBERED = 128
 """Steps of each kind and size; of so many, the 99th percentile is the slowest but one."""
 
 UNKNOWN_S = 12.0
-"""What a step may be expected to take before any of its kind was seen: the first touches every weight."""
+"""Expected seconds of a step before any of its kind was seen: the first touches every weight."""
 FAR_DOUBLINGS = 4
 """A step of sixteen times the tokens of the largest below it that was seen is an unknown one."""
 
@@ -86,7 +86,7 @@ class StepTimes:
         bucket.append(seconds)
 
     def expected_s(self, kind: StepKind, num_tokens: int) -> float:
-        """What a step of this size takes at most, so far as is known.
+        """Most seconds that a step of this size takes, so far as is known.
 
         From the nearest bucket at or below its size: a step twice as large takes twice as long. Where attention's
         square shows, the factor of 5 covers it until a step of this size has been seen. Far beyond all that was seen it
@@ -120,7 +120,7 @@ class Watchdog:
 
     @property
     def limit_s(self) -> float:
-        """How long it may be silent now."""
+        """Seconds that it may be silent now."""
         if self._step is None:
             return self._floor_s
         return max(self._floor_s, FACTOR * self._times.expected_s(self._step.kind, self._step.num_tokens))

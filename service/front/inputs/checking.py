@@ -1,4 +1,4 @@
-"""What is wrong with one input beside its media and its length, found when its prompt is made."""
+"""Checks of one input beside its media and its length, when its prompt is made."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,7 @@ _KINDS: dict[str, tuple[Modality, str, str]] = {
 
 
 def is_media_uri(text: str) -> bool:
-    """Whether a text is one data URI of an image, a video, audio or a PDF, and nothing else."""
+    """True if a text is one data URI of an image, a video, audio or a PDF, and nothing else."""
     return text[:1] in _FIRST_CHARS and _kind_of(text) is not None
 
 

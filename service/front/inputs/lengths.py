@@ -1,4 +1,4 @@
-"""How long a prompt may be, and which end of a text is cut, as a request asks for it."""
+"""Limits of a prompt's length, and the end at which a text is cut, as a request asks for it."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ CUT_SIDES: Mapping[Truncate, Side | None] = {"NONE": None, "START": "left", "END
 
 
 def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
-    """How a request of `/v1/embeddings` wants texts cut.
+    """Return the truncation that a request of `/v1/embeddings` asks for.
 
     Args:
         request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.

@@ -1,4 +1,4 @@
-"""What a model takes, in words, and the refusal of what it does not."""
+"""Modalities of a model, in words, and the refusal of others."""
 
 from collections.abc import Sequence
 from typing import NoReturn

@@ -104,14 +104,14 @@ def compute_alone() -> bool:
 SAMPLE_S = 0.1
 
 SWITCH_INTERVAL_S = 0.001
-"""How long a thread may keep Python's global lock while the loop wants it. Python's own 5 ms come on top each time that
-the loop wakes while prompts are made."""
+"""Longest time that a thread keeps Python's global lock while the loop wants it. Python's own 5 ms come on top each
+time that the loop wakes while prompts are made."""
 
 SCHEDSTAT = "/proc/thread-self/schedstat"
 
 
 async def watch_loop() -> None:
-    """Note the loop's lag for ever, and let threads give way to it sooner."""
+    """Note the loop's lag indefinitely, and let threads give way to it sooner."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()
     with _schedstat() as stat:
@@ -126,7 +126,7 @@ async def watch_loop() -> None:
 
 
 def _schedstat() -> contextlib.AbstractContextManager[io.FileIO | None]:
-    """What the kernel counts of this thread, opened once: to open it each time costs more than the rest."""
+    """Open the kernel's counts of this thread, once: to open them each time costs more than the rest."""
     try:
         return io.FileIO(SCHEDSTAT)
     except OSError:
@@ -134,7 +134,7 @@ def _schedstat() -> contextlib.AbstractContextManager[io.FileIO | None]:
 
 
 def _waited_s(stat: io.FileIO | None) -> float:
-    """How long this thread has been ready to run and had no core, since it began; 0 where nobody counts that.
+    """Seconds that this thread has been ready to run and had no core, since it began; 0 where nobody counts that.
 
     Source: the kernel's documentation, scheduler/sched-stats, `/proc/<pid>/schedstat`.
     """

@@ -81,7 +81,7 @@ class SlowReader:
     """A client that is behind in reading an answer, and whether it is too slow to wait for. Has no clock.
 
     Counted is what the client's system has acknowledged, not how far the buffer of this process went down: Linux asks
-    for more to send only when a third of megabytes has gone, which takes a client of 20 kB/s a minute.
+    for more to send only when a third of megabytes has been sent, which takes a client of 20 kB/s a minute.
 
     Args:
         timeout_s: for how long a client may read nothing at all at first.

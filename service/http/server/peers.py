@@ -24,7 +24,7 @@ PEER_BITS = 64
 
 
 class Verdict(IntEnum):
-    """What a new connection meets."""
+    """Verdict on a new connection."""
 
     FREE = 0
     PEER_HAS_ITS_SHARE = 1
@@ -39,7 +39,7 @@ class Arrival(NamedTuple):
 
 
 class Tally:
-    """How many connections each peer has.
+    """Number of connections of each peer.
 
     Attributes:
         num: of all.
@@ -82,7 +82,7 @@ class PeerRule:
         return cls(max_connections, max(1, max_connections // 2), _networks(settings.proxies))
 
     def arrival(self, address: str | None, tallies: Iterable[Tally]) -> Arrival:
-        """A connection from an address, beside those that are counted; None where it has gone already."""
+        """A connection from an address, beside those that are counted; None where it has disconnected already."""
         peer = _peer(address, self.proxies) if address else GONE
         num = num_of_peer = 0
         for tally in tallies:

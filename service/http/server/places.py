@@ -23,7 +23,7 @@ class Guest(Protocol):
 
     @property
     def may_make_way(self) -> bool:
-        """Whether its client has been sent all that it was answered."""
+        """True if its client has been sent all that it was answered."""
         ...
 
     def make_way(self) -> None:

@@ -1,4 +1,4 @@
-"""What a connection above the limit is answered: probes, so that orchestrators do not kill a busy server, once each."""
+"""Answers to a connection above the limit: probes, so that orchestrators do not kill a busy server, once each."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ from service.http.server.listening import listen_error
 logger = logging.getLogger("cenote.server")
 
 LAST_ANSWERS_S = 1.0
-"""After the drain's time is over, waiting requests are told so; this long they have to hear it."""
+"""After the drain's time is over, waiting requests get a refusal; this long they have to hear it."""
 TICK_S = 0.05
 
 
@@ -118,7 +118,7 @@ class DrainingServer(uvicorn.Server):
         return await super().on_tick(counter) or time.monotonic() >= self._close_at_s
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the listener and idle connections, let accepted requests finish, and not for ever."""
+        """Close the listener and idle connections, let accepted requests finish, and not indefinitely."""
         if self._serving.is_draining:
             logger.info("draining: %d connections are open", len(self.server_state.connections))
         ending = asyncio.create_task(self._end_in_time())
@@ -133,7 +133,7 @@ class DrainingServer(uvicorn.Server):
         while time.monotonic() < end_s and not self.force_exit:
             await asyncio.sleep(TICK_S)
         if not self.force_exit:
-            logger.warning("the drain's %g s are over; who still waits is told so", self._drain_timeout_s)
+            logger.warning("drain timeout of %g s reached; failing the remaining requests", self._drain_timeout_s)
             self._serving.give_up()
             await asyncio.sleep(LAST_ANSWERS_S)
         for connection in list(self.server_state.connections):  # half a body, or a client that does not read

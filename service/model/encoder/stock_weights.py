@@ -27,11 +27,11 @@ class StockLayer:
 
     Attributes:
         query_key_value: three projections.
-        out: projection behind attention.
-        attention_norm: behind its residual.
+        out: projection after attention.
+        attention_norm: after its residual.
         widen: first projection of the feed-forward.
         narrow: second one.
-        output_norm: behind its residual.
+        output_norm: after its residual.
     """
 
     query_key_value: tuple[torch.nn.Linear, torch.nn.Linear, torch.nn.Linear]

@@ -1,6 +1,6 @@
 """Attention over packed segments on CUDA: one call of torch's variable-length kernel for all of them.
 
-In: queries, keys, values of all tokens, one segment behind the other, and how long each segment is. Halves only: the
+In: queries, keys, values of all tokens, one segment after the other, and how long each segment is. Halves only: the
 kernel is FlashAttention's. What it does not take goes by `service.model.packed.attention`, as on the CPU.
 
 Source: torch 2.13 `torch.nn.attention.varlen`; Dao 2023 (FlashAttention-2, arXiv 2307.08691).
@@ -45,7 +45,7 @@ def attend(
         key: `[total_tokens, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[total_tokens, kv_heads, head_dim]`.
         lengths: tokens of each segment, at least 1; they add up to total_tokens.
-        window: visible tokens before and behind, -1 for all.
+        window: visible tokens before and after, -1 for all.
 
     Returns:
         `[total_tokens, heads, head_dim]`.

@@ -27,7 +27,7 @@ Angles = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class HeadProjection:
-    """From normed rows to heads: the first are normed again and turned, those behind them are values, as they are.
+    """From normed rows to heads: the first are normed again and turned, those after them are values, as they are.
 
     Attributes:
         product: gives the heads, side by side.

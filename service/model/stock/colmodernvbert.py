@@ -93,7 +93,7 @@ class ColModernVBert:
         return states
 
     def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
-        """Tiles row by row and the whole image behind them, `[n, 3, tile, tile]` from -1 to 1; rows and columns."""
+        """Tiles row by row and the whole image after them, `[n, 3, tile, tile]` from -1 to 1; rows and columns."""
         side = self._processor.tile
         rows, columns = pixels.shape[0] // side, pixels.shape[1] // side
         tiles = pixels.view(rows, side, columns, side, 3).transpose(1, 2).reshape(-1, side, side, 3)

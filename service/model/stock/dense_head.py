@@ -1,4 +1,4 @@
-"""The Dense modules behind the pooling of a sentence-transformers checkpoint, in float32.
+"""The Dense modules after the pooling of a sentence-transformers checkpoint, in float32.
 
 In: raw pooled vectors. Out: raw vectors of another length. Knows neither the transformer nor the epilogue.
 """
@@ -54,7 +54,7 @@ class Dense:
 
 
 class Head(Protocol):
-    """What turns a pooled vector into the raw vector.
+    """Map of a pooled vector to the raw vector.
 
     Attributes:
         hidden_size: length of a raw vector.
@@ -77,7 +77,7 @@ class DenseHead:
     Where the files cut vectors that have length 1 it brings them to it.
 
     Attributes:
-        hidden_size: length of a vector behind the last of them.
+        hidden_size: length of a vector after the last of them.
         num_parameters: of all weights.
     """
 

@@ -1,6 +1,6 @@
 """Texts through the stock text tower of a two-tower model, without padding and without a mask.
 
-CLIP's, MetaCLIP 2's and Chinese-CLIP's run packed: all texts one behind the other, positions restart, our attention
+CLIP's, MetaCLIP 2's and Chinese-CLIP's run packed: all texts one after the other, positions restart, our attention
 under the stock layers. Those of SigLIP have one length by themselves, so the stock module runs them as they come.
 """
 

@@ -40,7 +40,7 @@ def run(stage: Stage) -> Measured:
 
 
 def _microseconds(service: Service, work: Work, num: int, num_rounds: int) -> dict[str, list[float]]:
-    """What each process spends on one of `num` requests or inputs, by round; the first round warms up."""
+    """Microseconds that each process spends on one of `num` requests or inputs, by round; the first round warms up."""
     pids = {"front": service.server.process.pid, "engine": service.server.engine_pid()}
     spent: dict[str, list[float]] = {name: [] for name in pids}
     service.prepare("cpu", work)

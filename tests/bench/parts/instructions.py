@@ -51,7 +51,7 @@ def _ratios(stage: Stage, spent: dict[str, list[float]]) -> Iterator[Figure]:
 
 
 def _counted(stage: Stage) -> Iterator[Figure]:
-    """What a known image costs beside the language model: nothing, if the counters stand still."""
+    """Cost of a known image beside the language model: nothing, if the counters stand still."""
     server = stage.service.server
     before = [server.metric(name) for name in COUNTERS]
     for _ in range(stage.scale.num_rounds):

@@ -36,7 +36,7 @@ def run(stage: Stage) -> Measured:
 
 
 def _about(name: str, there: Mapping[str, Side], num_tokens: int) -> list[str]:
-    """What a reader should know of a side: whether it is the same model, and which versions it has."""
+    """Facts about a side for readers: if it is the same model, and its versions."""
     side, bare = there[name], there["bare"].vectors("bare")
     if isinstance(side, RemoteSide):
         check_tokens(name, num_tokens, side.num_tokens(name))

@@ -34,7 +34,7 @@ def compare_towers(stage: Stage, num_rounds: int) -> tuple[dict[str, list[float]
 
 
 def speed(name: str, what: str, stage: Stage, spent: dict[str, list[float]], bar: Bar | None = None) -> Figure:
-    """How many times as fast ours is."""
+    """Ratio of our speed to the other's."""
     own_ms, stock_ms = (spread(spent[name]).median * 1e3 for name in ("own", "stock"))
     notes = [f"{stage.scale.tower_px} px; own {own_ms:.0f} ms, stock {stock_ms:.0f} ms"]
     value = ratio(spent["stock"], spent["own"])

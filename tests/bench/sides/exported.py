@@ -64,7 +64,7 @@ def tokenizer_of(folder: Path) -> Tokenizer:
 
 
 def padded(prompts: Sequence[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Token ids, zero behind each prompt's own, and their mask; both int64 [batch, longest]."""
+    """Token ids, zero after each prompt's own, and their mask; both int64 [batch, longest]."""
     lengths = np.array([len(prompt) for prompt in prompts])
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(mask.shape, np.int64)

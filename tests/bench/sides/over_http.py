@@ -59,7 +59,7 @@ class OverHttp:
         return sum(json.loads(answer.body)["usage"][name] for answer in self._answers[label])
 
     def seconds(self, label: str) -> list[float]:
-        """How long each of the last answers took, in the order of the bodies."""
+        """Seconds of each of the last answers, in the order of the bodies."""
         return [answer.seconds for answer in self._answers[label]]
 
     def num_bytes(self, label: str) -> int:

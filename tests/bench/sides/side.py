@@ -1,4 +1,4 @@
-"""What every side of a comparison can do."""
+"""The interface of every side of a comparison."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class Side(Protocol):
         """Do it; how long that took, in seconds, by the clock of whoever did it."""
 
     def vectors(self, label: str) -> Sequence[NDArray[np.float32]]:
-        """What the last run gave, one row for each input, or each image's features."""
+        """Vectors of the last run, one row for each input, or each image's features."""
 
     def close(self) -> None:
         """End what runs."""

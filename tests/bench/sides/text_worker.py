@@ -1,4 +1,4 @@
-"""What every side has that embeds plain texts in its own process: what to embed, the clock, and the rows it gave.
+"""Base of sides that embed plain texts in a process of their own: the texts, the clock, and the rows.
 
 Imports nothing of ours: it runs in the environment of the side.
 """

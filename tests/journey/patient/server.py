@@ -1,4 +1,4 @@
-"""What a test sets so that a live server gives up no look-up in a shared tier that is merely slow."""
+"""Settings with which a live server gives up no look-up in a shared tier that is merely slow."""
 
 from pathlib import Path
 

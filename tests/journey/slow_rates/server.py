@@ -1,4 +1,4 @@
-"""What a test sets so that a live server takes itself for a slow one."""
+"""Settings with which a live server takes itself for a slow one."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from tests.models.audio.checkpoints import RATE_HZ
 
 
 class Reference:
-    """What a checkpoint gives."""
+    """Reference vectors of a checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self.extractor: Any = AutoFeatureExtractor.from_pretrained(folder)

@@ -31,7 +31,7 @@ WIDTH, NUM_LAYERS, NUM_HEADS, MAX_TOKENS = 64, 2, 4, 96
 BATCH, NUM_STEPS, RATE = 48, 1500, 2e-3
 TEMPERATURE = 0.05
 SPARSE_SCALE = 0.2
-"""What a sparse score is multiplied by: it is a sum of products, and no cosine."""
+"""Factor of a sparse score: it is a sum of products, and no cosine."""
 
 
 SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
@@ -55,7 +55,7 @@ class Search:
     shown: Question
 
     def holds(self, sheet: Sheet) -> bool:
-        """Whether the sheet is an answer."""
+        """True if the sheet is an answer."""
         return self.shown.holds(sheet.scene) if self.name is None else sheet.name == self.name
 
 

@@ -24,7 +24,7 @@ MARKERS = ("[Q] ", "[D] ")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a checkpoint does with a text.
+    """Treatment of a text by a checkpoint.
 
     Attributes:
         expansion: of queries, as sentence-transformers has it.
@@ -32,7 +32,7 @@ class Shape:
         prompts: of both sides.
         skiplist: tokens that are dropped.
         tasks: of which sides.
-        dense: modules behind the transformer, as `Dense` takes them.
+        dense: modules after the transformer, as `Dense` takes them.
         normalize: whether a Normalize module ends it.
         similarity: of the model.
     """

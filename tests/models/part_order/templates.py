@@ -26,7 +26,7 @@ QWEN2_VL = (
 
 
 def rendered(folder: Path, template: str, turns: Sequence[tuple[str, Sequence[Part]]]) -> str:
-    """What `apply_chat_template` makes of turns, each with its role, `<|image_pad|>` once for each image."""
+    """Render turns by `apply_chat_template`, each with its role, `<|image_pad|>` once for each image."""
     tokenizer: Any = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     messages = [
         {

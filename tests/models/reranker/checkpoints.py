@@ -46,7 +46,7 @@ MAX_TOKENS = 200
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make one cross-encoder.
+    """Recipe of one cross-encoder.
 
     Attributes:
         config: sizes and kind, but for the vocabulary.

@@ -48,14 +48,14 @@ SIZES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make one checkpoint.
+    """Recipe of one checkpoint.
 
     Attributes:
         config: sizes and kind of the transformer, but for its vocabulary.
         tokenizer: makes its tokenizer.
         names: special tokens by their name in transformers.
         pooling: mode as sentence-transformers calls it.
-        dense: sizes behind the transformer's.
+        dense: sizes after the transformer's.
         normalize: whether it ends in a Normalize module.
         prompts: named prefixes.
         default_prompt_name: the one that is always used.

@@ -34,7 +34,7 @@ SMALL_CROP: dict[str, Any] = {"size": {"shortest_edge": 40}, "crop_size": {"heig
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make one checkpoint.
+    """Recipe of one checkpoint.
 
     Attributes:
         config: class of its configuration.
@@ -97,7 +97,7 @@ RECIPES: dict[str, Recipe] = {
         {"max_position_embeddings": 64, "hidden_dropout_prob": 0.0},
         SQUARE,
         PROJECTED,
-        spread=0.5,  # a norm behind each layer shrinks what tells texts apart
+        spread=0.5,  # a norm after each layer shrinks what tells texts apart
     ),
     "siglip": Recipe(
         SiglipConfig,

@@ -21,7 +21,7 @@ CLIP_SPLIT = Regex(r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[
 
 
 def clip() -> PreTrainedTokenizerBase:
-    """CLIP's: bytes, lower case, `</w>` behind a word; the end token has the largest number, as in the original."""
+    """CLIP's: bytes, lower case, `</w>` after a word; the end token has the largest number, as in the original."""
     splitter = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(CLIP_SPLIT, "removed", invert=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
@@ -47,12 +47,12 @@ def xlm() -> PreTrainedTokenizerBase:
 
 
 def t5() -> PreTrainedTokenizerBase:
-    """SigLIP's kind: lower case without punctuation, `</s>` behind, which is also the padding."""
+    """SigLIP's kind: lower case without punctuation, `</s>` after, which is also the padding."""
     return _wrapped(_unigram(["<pad>", "</s>", "<unk>"], lower_case=True), "$A </s>", pad_token="</s>")
 
 
 def gemma() -> PreTrainedTokenizerBase:
-    """SigLIP 2's: pairs merged over all of the text, bytes for what has no token, `<eos>` behind."""
+    """SigLIP 2's: pairs merged over all of the text, bytes for what has no token, `<eos>` after."""
     specials = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
     learner = Tokenizer(BPE())
     learner.normalizer = normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace(" ", "▁")])

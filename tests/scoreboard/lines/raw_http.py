@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """The answer that came back."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""How long a server takes to be ready again, seen from outside, and whether its probes tell the truth meanwhile."""
+"""Time until a server is ready again, seen from outside; its probes tell the truth meanwhile."""
 
 import atexit
 import os
@@ -43,7 +43,7 @@ def fault_engine(server: LiveServer, number: signal.Signals, detect_s: float) ->
 
 
 def load_seconds(server: LiveServer) -> float:
-    """How long the engine that serves now took from its start until its weights were loaded and checked.
+    """Seconds from the start of the engine that serves now until its weights were loaded and checked.
 
     Of this engine and no other: on a busy machine the next one takes another time.
     """

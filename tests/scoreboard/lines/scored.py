@@ -41,5 +41,5 @@ def scores_alone(server: LiveServer, query: Any, documents: Sequence[Any]) -> di
 
 
 def are_same(got: dict[int, float], want: dict[int, float]) -> bool:
-    """Whether these are the scores of the same documents."""
+    """True if these are the scores of the same documents."""
     return got.keys() == want.keys() and bool(np.allclose([got[i] for i in want], list(want.values()), 0, TOLERANCE))

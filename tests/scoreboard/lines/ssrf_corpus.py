@@ -39,7 +39,7 @@ ELSEWHERE = "93.184.216.34"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What must not be reached.
+    """A target that must not be reached.
 
     Attributes:
         url: as text; `{port}` is a port that is allowed.

@@ -1,4 +1,4 @@
-"""What stands between a URL that must not be reached and its verdict: a fetcher, names that lie, hosts that listen."""
+"""The trial of a URL that must not be reached: a fetcher, names that lie, hosts that listen."""
 
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tests.scoreboard.lines.ssrf_witness import Witness
 
 @dataclass
 class Names:
-    """What a name leads to; asked twice, an answer of two may differ."""
+    """Addresses of names; asked twice, an answer of two may differ."""
 
     table: dict[str, Iterator[Sequence[str]]] = field(default_factory=dict)
     num_asked: int = 0

@@ -1,4 +1,4 @@
-"""No component has a name that a client generator makes itself: it would put a number behind one of the two."""
+"""No component has a name that a client generator makes itself: it would put a number after one of the two."""
 
 from collections import Counter
 from typing import Any

@@ -22,7 +22,7 @@ Chunk = Callable[[int, int], "Found"]
 
 @dataclass(slots=True)
 class Found:
-    """What some cases gave."""
+    """Results of some cases."""
 
     num_tried: int = 0
     num_accepted: int = 0

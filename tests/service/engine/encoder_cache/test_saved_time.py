@@ -1,4 +1,4 @@
-"""What the cache has saved, in seconds of the vision tower, and how old features are when they are pushed out."""
+"""Seconds of the vision tower that the cache has saved, and the age of features when they are evicted."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -20,7 +20,7 @@ def drawn(num_tokens: int, seed: int) -> torch.Tensor:
 
 
 def together(groups: np.ndarray) -> np.ndarray:
-    """Which pairs are in one group, `[num_items, num_items]`."""
+    """True for pairs in one group, `[num_items, num_items]`."""
     return groups[:, None] == groups[None]
 
 

@@ -1,4 +1,4 @@
-"""How many look-ups run at once, and what becomes of those that are late. The clock is a number."""
+"""Limits of look-ups: their number at once, and those that are late. The clock is a number."""
 
 from service.engine.shared_tiers.look_ups import MAX_LATE, REST_S, TIMEOUT_S, LookUps
 from service.ipc.messages import Media

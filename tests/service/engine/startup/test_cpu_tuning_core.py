@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def bound(num_threads: int, *words: str) -> tuple[int, bool, bool, int]:
-    """How many cores are kept, whether the main thread has the first and one thread each, and how many stay free."""
+    """Kept cores, True if the main thread has the first, True for one thread each, and free cores."""
     command = [sys.executable, "-c", BOUND, str(num_threads), *words]
     alone = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # numpy's library starts a thread for each core otherwise
     ran = subprocess.run(command, env=alone, capture_output=True, text=True, check=True, timeout=120)

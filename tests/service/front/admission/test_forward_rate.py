@@ -1,4 +1,4 @@
-"""How long prompts take at least: by the best full forwards of their length, with what they share counted once."""
+"""Least time of prompts: by the best full forwards of their length, with what they share counted once."""
 
 from collections.abc import Sequence
 
@@ -83,7 +83,7 @@ def test_equal_prompts_count_once_and_beginnings_once_a_forward() -> None:
 
 
 def test_where_all_that_ran_shares_a_beginning_both_rates_count() -> None:
-    """Whether the model shares them is not known: what does not gets the rate of what did, at most."""
+    """It is unknown if the model shares them: those that do not get the rate of those that did, at most."""
     clock = Clock()
     clock.ran(prompts(4, 1000, shared=900), 1.0)  # 4000 tokens, 1300 of their own
     assert clock.rate.least_s(prompts(4, 1000), 0.0) == pytest.approx(1)

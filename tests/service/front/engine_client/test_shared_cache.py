@@ -1,4 +1,4 @@
-"""What is refused of the shared tiers' settings before an engine is started."""
+"""Settings of the shared tiers that are refused before an engine is started."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How long an engine may be silent: never less than the floor, and long for steps that are known to be long."""
+"""Silence that an engine is allowed: never less than the floor, and long for steps that are known to be long."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def step(number: int, kind: StepKind, num_tokens: int, began_s: float) -> StepSt
 
 
 def silent(dog: Watchdog, seconds: float) -> bool:
-    """Whether it barks within so many ticks of a second."""
+    """True if it barks within so many ticks of a second."""
     return any(dog.tick(1.0) for _ in range(int(seconds)))
 
 

@@ -1,4 +1,4 @@
-"""Which texts are a medium's data URI and nothing else."""
+"""Texts that are a medium's data URI and nothing else."""
 
 import pytest
 

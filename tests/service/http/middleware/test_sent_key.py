@@ -1,4 +1,4 @@
-"""Which bytes of a request are its key."""
+"""The key of a request, in bytes."""
 
 import pytest
 

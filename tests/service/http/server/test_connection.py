@@ -81,7 +81,7 @@ def test_a_body_shorter_than_announced_waits_and_one_longer_is_cut(server: LiveS
 
 @pytest.mark.parametrize("first", [post("/v1/embeddings", BODY), CHUNKED + WHOLE_CHUNK], ids=["plain", "chunks"])
 def test_blank_lines_between_requests_are_passed_over(server: LiveServer, first: bytes) -> None:
-    """However they come: with the request before them, by themselves, in halves, with the one behind them."""
+    """However they come: with the request before them, by themselves, in halves, with the one after them."""
     with connect(server) as client:
         for pieces in ((first + b"\r\n",), (b"\r\n\r", b"\n" + first), (b"\r\n" + first,)):
             for piece in pieces:

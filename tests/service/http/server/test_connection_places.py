@@ -56,7 +56,7 @@ def opened(small: LiveServer) -> Iterator[Callable[..., list[socket.socket]]]:
 
 
 def num_open(clients: list[socket.socket]) -> list[bool]:
-    """Which of them the server has not ended."""
+    """For each, True if the server has not ended it."""
     found = []
     for client in clients:
         client.settimeout(0.05)

@@ -1,4 +1,4 @@
-"""A request is cancelled when its client has gone; a cancellation from elsewhere is passed on."""
+"""A request is cancelled when its client has disconnected; a cancellation from elsewhere is passed on."""
 
 import asyncio
 import logging
@@ -111,7 +111,7 @@ def test_a_hang_up_ends_the_request_and_not_the_task_that_it_ran_in(
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
 def test_a_client_that_ends_its_side_is_asked_whether_it_is_there(version: str) -> None:
-    """HTTP/1.0 has no answer that asks: such a client has gone after a moment."""
+    """HTTP/1.0 has no answer that asks: such a client has disconnected after a moment."""
 
     async def story() -> bytes:
         may_answer = asyncio.Event()

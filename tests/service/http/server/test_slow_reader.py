@@ -1,4 +1,4 @@
-"""Which readers are too slow: those under the least rate on average, and none because what they take comes in lumps."""
+"""Slow readers: those under the least rate on average, and none because it reads in lumps."""
 
 import socket
 import time

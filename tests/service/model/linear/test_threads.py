@@ -1,4 +1,4 @@
-"""`one_thread`: products run in the calling thread alone, and in as many as before behind it."""
+"""`one_thread`: products run in the calling thread alone, and in as many as before after it."""
 
 import pytest
 import torch

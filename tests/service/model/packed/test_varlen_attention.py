@@ -32,7 +32,7 @@ def stand_in(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds_q: torch.Tensor, bounds_k: torch.Tensor,
     longest_q: int, longest_k: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool,
 ) -> torch.Tensor:  # fmt: skip
-    """What the signature of torch 2.13 promises, one segment at a time."""
+    """Stand-in for the signature of torch 2.13, one segment at a time."""
     assert bounds_q.dtype == bounds_k.dtype == torch.int32
     assert (int(bounds_q.diff().max()), int(bounds_k.diff().max())) == (longest_q, longest_k)
     out = []

@@ -1,4 +1,4 @@
-"""How an instruction is completed: punctuation, and the default."""
+"""Completion of an instruction: punctuation, and the default."""
 
 import pytest
 

@@ -10,7 +10,7 @@ RATE = 1e-2
 
 
 def one_step(*, frozen: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """How far one update moves a matrix by Muon, one by AdamW, and a vector."""
+    """Distances by which one update moves a matrix by Muon, one by AdamW, and a vector."""
     torch.manual_seed(1)
     model: Any = torch.nn.Sequential(torch.nn.Linear(24, 16, bias=False), torch.nn.Linear(16, 24))
     model[0].requires_grad_(requires_grad=not frozen)
