@@ -24,54 +24,9 @@ from service.http.middleware.allow_lists import AllowedHosts, AllowedOrigins
 from service.http.middleware.guard import Guard
 from service.http.middleware.head_method import HeadAsGet
 from service.http.middleware.tracing import Tracing
-from service.http.routes.cohere_tokens import check_api_key, detokenize_text, tokenize_text
-from service.http.routes.document import get_docs, get_llms_txt, get_openapi, get_openapi_sdk
-from service.http.routes.embed import embed
-from service.http.routes.embed_v1 import embed_v1
-from service.http.routes.embeddings import create_embedding
-from service.http.routes.health import get_metrics, livez, readyz
-from service.http.routes.image_embeds import create_image_embeds
-from service.http.routes.models import get_model, list_models
-from service.http.routes.playground import get_playground, get_playground_file
-from service.http.routes.playground_pages import render_playground_pages
-from service.http.routes.rerank import rerank, rerank_v1, rerank_v2
-from service.http.routes.score import score
-from service.http.routes.tei import embed_sparse_tei, embed_tei, get_info
-from service.http.routes.tokenize import detokenize, tokenize
-from service.http.stream.route import create_embedding_stream
+from service.http.route_table import ROUTE_HANDLERS
+from service.http.routes.health import get_metrics
 from service.settings import Settings
-
-ROUTE_HANDLERS = [
-    create_embedding,
-    create_embedding_stream,
-    embed,
-    create_image_embeds,
-    embed_v1,
-    rerank_v1,
-    rerank_v2,
-    rerank,
-    score,
-    embed_tei,
-    embed_sparse_tei,
-    tokenize,
-    detokenize,
-    tokenize_text,
-    detokenize_text,
-    check_api_key,
-    list_models,
-    get_model,
-    get_info,
-    livez,
-    readyz,
-    get_metrics,
-    get_openapi,
-    get_openapi_sdk,
-    get_docs,
-    get_llms_txt,
-    get_playground,
-    get_playground_file,
-    render_playground_pages,
-]
 
 
 def create_app(
@@ -119,7 +74,7 @@ def create_app(
                 await asyncio.to_thread(tracing.close)
 
     app = Litestar(
-        route_handlers=[route for route in ROUTE_HANDLERS if route is not get_metrics or settings.metrics_port is None],
+        route_handlers=[one for one in ROUTE_HANDLERS if one is not get_metrics or settings.metrics_port is None],
         state=State({"serving": serving, "scrape": metrics.scrape if link is None else link.scrape}),
         lifespan=[lifespan],
         exception_handlers=HANDLERS,

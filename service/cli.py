@@ -15,7 +15,6 @@ from service import logs
 from service.app import create_app
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
-from service.docs_pages import render_metrics, render_settings
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from service.front.serving.process_tuning import new_event_loop, num_fronts, return_large_blocks
 from service.front.serving.serving import Serving
@@ -28,19 +27,12 @@ from service.http.server.listening import (
     server_config,
 )
 from service.http.server.server import DrainingServer
-from service.openapi import render, render_sdk
 from service.prompt.profile.detect import load_profile
-from service.reference import render_markdown
 from service.serve_arguments import add_settings
 from service.setting_sources import load_settings, unknown_flag
 from service.settings import FIELDS, Settings, SettingsError
 
 logger = logging.getLogger("cenote.cli")
-
-DOCUMENTS = {"full": render, "sdk": render_sdk}
-"""Documents of `cenote openapi`, by profile."""
-PAGES = {"api": render_markdown, "settings": render_settings, "metrics": render_metrics}
-"""Pages of `cenote reference`: `docs/reference.md`, `docs/settings.md`, `docs/metrics.md`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,11 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
     _add_ingest_command(commands.add_parser("ingest", help="embed a folder or a file into a file or a store"))
     document = commands.add_parser("openapi", help="print the OpenAPI document")
-    document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
-    document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
+    profiles = ("full", "sdk")
+    document.add_argument("--profile", choices=profiles, default="full", help="`sdk`: 3.0.3, for client generators")
+    document.set_defaults(run=_openapi)
     reference = commands.add_parser("reference", help="print the reference as Markdown")
-    reference.add_argument("--page", choices=PAGES, default="api", help="what to print (default api)")
-    reference.set_defaults(run=lambda options: _print(PAGES[options.page]().encode(), options.check))
+    pages = ("api", "settings", "metrics")
+    reference.add_argument("--page", choices=pages, default="api", help="what to print (default api)")
+    reference.set_defaults(run=_reference)
     for generated in (document, reference):
         generated.add_argument("--check", type=Path, metavar="FILE", help="compare with FILE; exit 1 if it differs")
     return parser
@@ -211,6 +205,20 @@ def _resolved(settings: Settings) -> str:
         "input types": ", ".join(profile.input_types),
     }
     return "\n".join(f"{name:12s} {value}" for name, value in rows.items())
+
+
+def _openapi(options: argparse.Namespace) -> int:
+    from service.openapi import render, render_sdk  # a server needs none of it
+
+    return _print(render() if options.profile == "full" else render_sdk(), options.check)
+
+
+def _reference(options: argparse.Namespace) -> int:
+    from service.docs_pages import render_metrics, render_settings
+    from service.reference.markdown import render_markdown
+
+    pages = {"api": render_markdown, "settings": render_settings, "metrics": render_metrics}
+    return _print(pages[options.page]().encode(), options.check)
 
 
 def _print(generated: bytes, check: Path | None) -> int:

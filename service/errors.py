@@ -12,7 +12,7 @@
     ├── DeadlineError       504  the answer would come too late
     └── ModelError          500  a fault of the service: a vector that is not finite, a bug
 
-Each carries a stable code, which alone decides the status: `service/openapi/statuses.py` has the table, and
+Each carries a stable code, which alone decides the status: `service/statuses.py` has the table, and
 `service/http/errors.py` answers by it. Modules below `http/` do not know HTTP.
 """
 

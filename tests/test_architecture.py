@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import ERROR_CODES
-from service.openapi.statuses import CODES
 from tests.conftest import ROOT
 
 MAX_LINES = 400
@@ -126,10 +124,6 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
     }
     whole = {path.name for path in sources() if {"urllib.request", "http.client"} & {*imports(path)}}
     assert whole == set()
-
-
-def test_every_error_code_has_a_status() -> None:
-    assert sorted(code for codes in CODES.values() for code in codes) == sorted(ERROR_CODES)
 
 
 def parse(path: Path) -> ast.Module:

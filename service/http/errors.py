@@ -1,6 +1,6 @@
 """Errors as answers: a code's HTTP status, and the body in the API dialect of the route.
 
-The table of codes and statuses stands in `service.openapi.statuses`, so that what is answered is what is documented.
+The table of codes and statuses stands in `service.statuses`, so that what is answered is what is documented.
 """
 
 import logging
@@ -21,7 +21,7 @@ from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
 from service.http.api_dialect import dialect_of, hint
 from service.http.request_context import METHODS, AnyRequest, context_of
-from service.openapi.statuses import CODES, RETRY_AFTER
+from service.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")
 

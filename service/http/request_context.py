@@ -13,7 +13,6 @@ from litestar.types import Scope
 from service.errors import InputError
 from service.front.admission.key_meter import KeyMeter
 from service.front.tenant import Caller, Tenant
-from service.openapi.statuses import MIN_TIMEOUT_S
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -21,6 +20,9 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
 
 PROBES = frozenset({"/livez", "/readyz", "/health", "/metrics"})
 """Paths of orchestrators and monitoring: answered whatever the load, on any host name, and logged at level debug."""
+
+MIN_TIMEOUT_S = 0.001
+"""The shortest `X-Request-Timeout`."""
 
 TENANT = "tenant"
 LINES = "lines"

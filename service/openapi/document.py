@@ -4,18 +4,24 @@ import json
 from types import UnionType
 from typing import Any
 
-from schemas.errors import CohereErrorResponse, ErrorResponse
+from schemas.endpoints.health import Health
+from service import VERSION
+from service.http.answer_headers import HEADERS, RAW_HEADERS
+from service.http.route import Route
+from service.http.route_table import ROUTES
 from service.openapi.components import REF, build_components, component_of
-from service.openapi.parameters import HEADERS, RAW_HEADERS, header_of, parameters_of
-from service.openapi.route import Route
-from service.openapi.routes import ROUTES, TAGS
-from service.openapi.statuses import CODES, REASONS, RETRY_AFTER, SHOULD_RETRY
+from service.openapi.parameters import header_of, parameters_of
+from service.statuses import CODES, REASONS, RETRY_AFTER, SHOULD_RETRY
 
-API_VERSION = "0.1.0"
-"""Version of the document; equal to the package's."""
-
-CODED = (ErrorResponse, CohereErrorResponse)
-"""Error answers that carry a code; the probes answer with their state instead."""
+TAGS = {
+    "Embeddings": "Turn texts, images and mixtures of them into vectors.",
+    "Scores": "Put documents in the order of their relevance to a query: the second stage of a search.",
+    "Tokens": "See and count tokens without embedding them.",
+    "Models": "What is served, and how requests to it are treated.",
+    "Probes": "For orchestrators and monitoring.",
+    "Pages": "For people.",
+}
+"""Groups of operations, with their purpose."""
 
 _SELF = {
     "title": "OpenApiDocument",
@@ -77,7 +83,7 @@ def render() -> bytes:
 def _info() -> dict[str, Any]:
     return {
         "title": "Cenote",
-        "version": API_VERSION,
+        "version": VERSION,
         "description": (
             "A multimodal embedding service. Requests are strict: an unknown field is an error that names it; `null` "
             "means absent. Answers are open: fields may be added. Vectors are in the order of the request. "
@@ -127,9 +133,9 @@ def _success(route: Route) -> dict[str, Any]:
 def _error(route: Route, status: int) -> dict[str, Any]:
     more: tuple[str, ...] = ("Retry-After", "retry-after-ms") if status in RETRY_AFTER else ()
     more += ("WWW-Authenticate",) if status == 401 else ("x-should-retry",) if status in SHOULD_RETRY else ()
-    example = route.error_examples.get(status)
+    example = route.error_example(status)
     examples = {} if example is None else {"error": {"summary": REASONS[status], "value": example}}
-    codes = f" Codes: {', '.join(f'`{code}`' for code in CODES[status])}." if issubclass(route.error, CODED) else ""
+    codes = "" if route.error is Health else f" Codes: {', '.join(f'`{code}`' for code in CODES[status])}."
     return {
         "description": REASONS[status] + codes,
         "headers": _headers(("x-request-id", *more)),

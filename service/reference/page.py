@@ -12,15 +12,16 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from service.reference.markdown import render_llms_txt, sections
 from service.reference.model import ReferenceDocument
 from service.reference.read import read
 from service.reference.snippets import BASE_URL
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _STRING = r"(?P<s>\"(?:\\.|[^\"\\])*\"|'[^']*')"
 _NUMBER = r"(?P<n>(?<![\w./:])\d+(?:\.\d+)?(?![\w./:]))"
@@ -94,13 +95,15 @@ def _style() -> str:
 
 
 def _html(markdown: str) -> str:
+    from markdown_it import MarkdownIt  # every front would import it at its start, for a page that few ask for
+
     parser = MarkdownIt("commonmark", {"html": True, "highlight": highlight}).enable("table")
     tokens = parser.parse(markdown)
     _name_headings(tokens)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
-def _name_headings(tokens: Sequence[Token]) -> None:
+def _name_headings(tokens: Sequence["Token"]) -> None:
     """Give headings the ids that the Markdown links to; those below an operation have none of their own."""
     for i, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag in ("h2", "h3"):

@@ -1,10 +1,11 @@
-"""Reads the reference from the OpenAPI document, the table of error codes and the limits.
+"""Reads the reference from the OpenAPI document of this release, the table of error codes and the limits.
 
-To change a sentence of the reference, change it in the wire types or in the route table.
+To change a sentence of the reference, change it in the wire types or beside the route, then `make openapi`.
 """
 
 import ast
 import inspect
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,9 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 from schemas import limits
-from service.openapi import build
-from service.openapi.components import REF, Schema, branches
-from service.openapi.statuses import CODES, MEANINGS, REASONS
 from service.reference.model import (
     Body,
     DocumentedCode,
@@ -30,8 +28,13 @@ from service.reference.model import (
     ReferenceDocument,
     TypeLink,
 )
+from service.reference.released import released
+from service.statuses import CODES, REASONS
 
 Node = dict[str, Any]
+Schema = dict[str, Any]
+
+REF = "#/components/schemas/"
 
 _MANY = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans"}
 
@@ -41,7 +44,7 @@ _ABSENT = re.compile(r"\s*\bAbsent means (?:that )?(.+?)\.(?=\s|$)")
 @cache
 def read() -> ReferenceDocument:
     """The reference of this release, built once: it takes a tenth of a second."""
-    document = build()
+    document = json.loads(released("openapi.json"))
     types = {name: _named_type(name, schema) for name, schema in document["components"]["schemas"].items()}
     operations = [
         _operation(document, types, method, path, node)
@@ -57,7 +60,9 @@ def read() -> ReferenceDocument:
             for tag in document["tags"]
         ),
         types=tuple(types[name] for name in sorted(types) if name not in _shown_once(document)),
-        codes=tuple(DocumentedCode(code, status, MEANINGS[code]) for status, codes in CODES.items() for code in codes),
+        codes=tuple(
+            DocumentedCode(code, status, text) for status, codes in CODES.items() for code, text in codes.items()
+        ),
         limits=_limits(),
     )
 
@@ -92,7 +97,7 @@ def _named_type(name: str, schema: Schema) -> NamedType:
         return NamedType(**known, sent_by_clients=sent, fields=_fields(schema))
     if "enum" in schema:
         return NamedType(**known, sent_by_clients=sent, values=tuple(schema["enum"]))
-    forms = branches(schema) or [schema]
+    forms = _branches(schema) or [schema]
     return NamedType(**known, sent_by_clients=sent, forms=tuple(words(form) for form in forms))
 
 
@@ -152,7 +157,7 @@ def _bodies(node: Node, types: dict[str, NamedType]) -> tuple[Body, ...]:
 def _failure(status: int, response: Node, types: dict[str, NamedType]) -> OperationFailure:
     (body,) = _bodies(response, types)
     has_code = body.type is not None and any(field.name == "error" for field in body.type.fields)
-    return OperationFailure(status, REASONS[status], CODES[status] if has_code else (), body)
+    return OperationFailure(status, REASONS[status], tuple(CODES[status]) if has_code else (), body)
 
 
 def _limits() -> tuple[Limit, ...]:
@@ -169,11 +174,15 @@ def _limits() -> tuple[Limit, ...]:
     )
 
 
+def _branches(schema: Schema) -> list[Schema]:
+    return schema.get("oneOf") or schema.get("anyOf") or []
+
+
 def words(schema: Schema, *, many: bool = False) -> Phrase:
     """A type in words, `many` of them in the plural."""
     if "$ref" in schema:
         return (TypeLink(schema["$ref"].removeprefix(REF)),)
-    if union := branches(schema):
+    if union := _branches(schema):
         return _joined([words(branch, many=many) for branch in union])
     if "enum" in schema:
         return _joined([(f"`{value}`",) for value in schema["enum"]])

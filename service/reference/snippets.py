@@ -6,13 +6,11 @@ The code runs as it stands against a server on this machine. Calls through the S
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from service.reference.literal import json_literal, python_literal
 from service.reference.model import Example, Operation
-from service.reference.read import read
 from service.reference.sdk_snippets import sdk_call
 
 BASE_URL = "http://127.0.0.1:8000"
@@ -92,18 +90,6 @@ def snippets(operation: Operation, example: Example | None) -> tuple[Snippet, ..
 def examples_of(operation: Operation) -> tuple[Example | None, ...]:
     """The examples to write calls for: those of the request, or the one call without a body."""
     return operation.request.examples if operation.request else (None,)
-
-
-def typescript_snippets() -> Iterator[tuple[str, str]]:
-    """Name and code of every TypeScript snippet, each a module of its own with top-level `await`.
-
-    Such as `("createEmbedding-text", "const answer = await fetch(...")`, for a type checker.
-    """
-    for operation in read().operations:
-        for example in examples_of(operation):
-            name = f"{operation.id}-{example.name}" if example else operation.id
-            code = next(snippet.code for snippet in snippets(operation, example) if snippet.language == "ts")
-            yield name, code
 
 
 def _url(operation: Operation) -> str:

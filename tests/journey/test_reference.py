@@ -18,11 +18,11 @@ from typing import Any
 import httpx
 import pytest
 
+from service.http.route import Route
+from service.http.route_table import ROUTES
 from service.openapi import build
 from service.openapi.components import component_name
-from service.openapi.route import Route
-from service.openapi.routes import ROUTES
-from service.reference import render_markdown
+from service.reference.markdown import render_markdown
 from service.reference.snippets import BASE_URL
 from tests.conftest import LiveServer
 

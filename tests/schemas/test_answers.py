@@ -22,10 +22,10 @@ from schemas.endpoints.image_embeds import ImageEmbedsData, ImageEmbedsResponse,
 from schemas.endpoints.models import ModelCard, ModelList
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.usage import Usage
+from service.http.examples import sample
+from service.http.route_table import ROUTES
 from service.openapi import build
 from service.openapi.components import component_name
-from service.openapi.examples.answers import sample
-from service.openapi.routes import ROUTES
 
 COMPONENTS = build()["components"]
 USAGE = msgspec.convert(sample(Usage), Usage)

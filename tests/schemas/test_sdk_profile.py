@@ -10,11 +10,11 @@ from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
 
 from schemas.parsing.decode import decode
+from service.http.route_table import ROUTES
 from service.openapi import build, build_sdk, render_sdk
 from service.openapi.components import component_name
 from service.openapi.named import NAMED
 from service.openapi.openapi30 import to_openapi30
-from service.openapi.routes import ROUTES
 from tests.conftest import ROOT
 from tests.schemas.document_nodes import walk
 

@@ -13,7 +13,7 @@ from schemas.endpoints.score import ScoreRequest
 from schemas.endpoints.stream import StreamLine
 from schemas.endpoints.tei import TeiEmbedRequest
 from schemas.endpoints.tokenize import DetokenizeRequest, TokenizeRequest
-from service.openapi.routes import ROUTES
+from service.http.route_table import ROUTES
 
 TYPES: tuple[type[Wire], ...] = (
     EmbeddingRequest, EmbedRequest, ImageEmbedsRequest, EmbedV1Request, TokenizeRequest, StreamLine,

@@ -19,11 +19,10 @@ from service.front.serving.serving import Serving
 from service.http.middleware.access_record import AccessRecord, trace_context
 from service.http.middleware.tracing import Tracing
 from service.http.request_context import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
+from service.http.route_table import LABELS
 from service.http.tenant_counts import TENANTS
-from service.openapi.routes import ROUTES as DOCUMENTED
-from service.openapi.statuses import CODES
-from service.playground.files import FILES, PAGES_PATH, PREFIX
 from service.stages import Stages, open_stages
+from service.statuses import CODES
 
 logger = logging.getLogger("cenote.access")
 
@@ -38,9 +37,6 @@ is 128 KiB and at most a vector more."""
 
 OTHER = "other"
 MODEL_ROUTE = "/v1/models/{id}"
-PAGE_ROUTE = f"{PREFIX}{{file}}"
-ROUTES = frozenset({"/llms.txt", PAGES_PATH, *(route.path for route in DOCUMENTED if "{" not in route.path)})
-"""Paths that may be label values; anything else counts as `other`, so that no client can make series."""
 
 STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})
 
@@ -99,7 +95,7 @@ class LoggedRequest:
         method, path = str(scope.get("method")), scope["path"]
         done = AccessRecord(
             method=method if method in METHODS else OTHER,
-            route=path if path in ROUTES else _template_of(path),
+            route=LABELS.get(path) or _template_of(path),
             status=self.status,
             began_s=self.began_s,
             began_ns=self.began_ns,
@@ -160,5 +156,5 @@ class AccessLog:
 
 
 def _template_of(path: str) -> str:
-    """The route of a path that is none itself, or `other`."""
-    return PAGE_ROUTE if path in FILES else MODEL_ROUTE if path.startswith("/v1/models/") else OTHER
+    """The route of a path that is none itself, or `other`, so that no client can make series."""
+    return MODEL_ROUTE if path.startswith("/v1/models/") else OTHER

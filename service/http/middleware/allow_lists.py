@@ -13,9 +13,9 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.errors import InputError
+from service.http.answer_headers import HEADERS
 from service.http.errors import refuse
 from service.http.request_context import PROBES, header
-from service.openapi.parameters import HEADERS
 from service.settings import SettingsError
 
 ANY = "*"

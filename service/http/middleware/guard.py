@@ -1,8 +1,8 @@
 """Lets no request without a known key past this middleware, where the server has keys.
 
 It surrounds the app rather than naming routes to protect: every path is closed, with every method and whether or not
-it has a route, unless it is listed as open. Open are the operations that the document's route table calls unprotected,
-and the files of the playground, each by its exact path. It runs before a byte of the body is read.
+it has a route, unless its handler is marked as open; then it is open by its exact path. It runs before a byte of the
+body is read.
 """
 
 from collections.abc import Iterable
@@ -18,12 +18,8 @@ from service.front.serving.serving import Serving
 from service.front.tenant import Tenant
 from service.http.errors import refuse, retry_headers
 from service.http.request_context import TENANT, context_of, header
+from service.http.route_table import OPEN_PATHS
 from service.http.tenant_counts import EVERYONE
-from service.openapi.routes import ROUTES
-from service.playground.files import FILES
-
-OPEN_PATHS = frozenset(route.path for route in ROUTES if not route.protected) | frozenset(FILES)
-"""Paths that need no key: the probes, `/metrics`, and the playground, whose files are the same for everybody."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="cenote"'}
 """Required beside every 401 (RFC 9110 section 15.5.2)."""

@@ -11,20 +11,32 @@ from litestar import post
 from litestar.types import ASGIApp
 from msgspec import UNSET
 
-from schemas.endpoints.embed import EmbedImage, EmbedMeta, EmbedRequest, EmbedResponse, EmbedTokens
+from schemas.content.examples import EXAMPLE_IMAGE
+from schemas.endpoints.embed import (
+    EmbedApiVersion,
+    EmbedBilledUnits,
+    EmbedImage,
+    EmbedMeta,
+    EmbedRequest,
+    EmbedResponse,
+    EmbedTokens,
+)
 from schemas.endpoints.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.parsing.rules import check_embed_request
 from service.errors import InputError, ServiceError
 from service.front.inputs.token_pooling import check_pooling
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.served_model import ServedModel
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
+from service.http.examples import IMAGE_PART, TEXT_PART, VECTOR, body, example, missing, sample
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.responses.embedding_types import MULTI, embedding_types, output_kind
 from service.http.responses.sparse_format import SparseObject, SparseTokens
 from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
+from service.http.route import Route
 from service.ipc.messages import NumberFormat, OutputSpec
 from service.ipc.sparse_row import MULTI_ROW, SPARSE
 from service.ipc.vectors import Row
@@ -177,3 +189,86 @@ def _meta(done: EmbeddedRequest) -> EmbedMeta:
         truncated_inputs=cut,
         warnings=warnings or UNSET,
     )
+
+
+def meta_example(tokens: int, image_tokens: int = 0, images: int = 0, version: str = "2") -> dict[str, Any]:
+    """`meta` of an answer in Cohere's form."""
+    units = sample(EmbedBilledUnits, input_tokens=tokens, image_tokens=image_tokens, images=images)
+    version_ = sample(EmbedApiVersion, version=version)
+    return sample(EmbedMeta, api_version=version_, billed_units=units, tokens=sample(EmbedTokens), truncated_inputs=[])
+
+
+_EIGHT = [0.5, -0.25, 0.5, 0.25, -0.25, 0.25, 0.25, -0.43301270]
+BY_TYPE = {"float": [_EIGHT], "ubinary": [[182]]}
+_SPARSE = {
+    "sparse": [{"indices": [1037, 2417, 10165], "values": [0.125, 1.5, 2.25]}],
+    "sparse_tokens": [{"a": 0.125, "red": 1.5, "bicycle": 2.25}],
+}
+_PAGE = {
+    "multi_float": [[_EIGHT, [0.25] * 6 + [0.75, -0.25]]],
+    "multi_ubinary": [[[182], [254]]],
+}
+_OF_IMAGE = {
+    "texts": [],
+    "images": [sample(EmbedImage, width=32, height=32, format="png")],
+}
+
+ROUTE = Route(
+    embed,
+    "embed",
+    takes_timeout=True,
+    summary="Vectors in Cohere's form",
+    description=(
+        "Exactly one of `texts`, `images` and `inputs` holds what to embed. The answer has a list of vectors for "
+        "each of `embedding_types`. A late-interaction model has a vector for each token of an item's prompt; its "
+        "types, `multi_float` and so on, have fields of their own."
+    ),
+    request=EmbedRequest,
+    response=EmbedResponse,
+    headers=TIMING_HEADERS,
+    request_examples={
+        "texts": body(
+            "Documents for a search index",
+            input_type="search_document",
+            texts=["a red bicycle", "a green door"],
+            embedding_types=["float", "ubinary"],
+            output_dimension=64,
+            truncate="END",
+        ),
+        "images": body("Images", input_type="image", images=[EXAMPLE_IMAGE]),
+        "fused": body(
+            "An image and a text in one vector",
+            input_type="search_document",
+            inputs=[{"content": [IMAGE_PART, TEXT_PART]}],
+        ),
+    },
+    response_examples={
+        "texts": example(
+            "Of one text, in two formats", sample(EmbedResponse, embeddings=BY_TYPE, meta=meta_example(26))
+        ),
+        "images": example(
+            "Of one image",
+            sample(
+                EmbedResponse,
+                id="embd-6b1e9d02c7f34a58",
+                embeddings={"float": [VECTOR]},
+                meta=meta_example(21, 4, 1),
+                **_OF_IMAGE,
+            ),
+        ),
+        "sparse": example(
+            "Of one text, sparse in both forms", sample(EmbedResponse, embeddings=_SPARSE, meta=meta_example(5))
+        ),
+        "pages": example(
+            "Of one page, two of its vectors shown",
+            sample(
+                EmbedResponse,
+                id="embd-2c7d51e8a09b43f6",
+                embeddings=_PAGE,
+                meta=meta_example(12, 4, 1),
+                **_OF_IMAGE,
+            ),
+        ),
+    },
+    error_examples={400: missing("texts", "images", "inputs")},
+)

@@ -6,13 +6,17 @@ import msgspec
 from litestar import post
 from litestar.types import ASGIApp
 
+from schemas.content.examples import EXAMPLE_IMAGE
 from schemas.endpoints.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.endpoints.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
 from schemas.parsing.rules import check_embed_v1_request
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
+from service.http.examples import VECTOR, body, example, missing, sample, undecodable
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer
-from service.http.routes.embed import embed_inputs, embed_response
+from service.http.route import Route
+from service.http.routes.embed import BY_TYPE, embed_inputs, embed_response, meta_example
 
 V1 = EmbedApiVersion(version="1")
 
@@ -52,3 +56,37 @@ def _response(answer: EmbedResponse, *, is_bare: bool) -> EmbedV1Response:
         )
     rows = cast(list[list[float]], answer.embeddings.float_)  # the one format of a request that names none
     return EmbedFloats(id=answer.id, embeddings=rows, texts=answer.texts, images=answer.images, meta=meta)
+
+
+_META = meta_example(26, version="1")
+
+ROUTE = Route(
+    embed_v1,
+    "embedV1",
+    takes_timeout=True,
+    summary="Vectors in Cohere's older form",
+    description=(
+        "For clients of Cohere's v1, such as the SDK's `Client` and LangChain's `CohereEmbeddings`. Exactly one of "
+        "`texts` and `images` holds what to embed. Without `embedding_types` the answer is a bare list of vectors, "
+        "else lists by number format, as on `/v2/embed`. The vectors are the same."
+    ),
+    request=EmbedV1Request,
+    response=EmbedV1Response,
+    headers=TIMING_HEADERS,
+    request_examples={
+        "texts": body("Queries", input_type="search_query", texts=["something to ride", "a way in"]),
+        "types": body(
+            "Documents, in two number formats",
+            input_type="search_document",
+            texts=["a red bicycle"],
+            embedding_types=["float", "ubinary"],
+            truncate="END",
+        ),
+        "images": body("An image", input_type="image", images=[EXAMPLE_IMAGE]),
+    },
+    response_examples={
+        "floats": example("A bare list", sample(EmbedFloats, embeddings=[VECTOR], meta=_META)),
+        "types": example("By number format", sample(EmbedByType, embeddings=BY_TYPE, meta=_META)),
+    },
+    error_examples={400: missing("texts", "images"), 422: undecodable("images[3]")},
+)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from litestar import post
@@ -15,13 +15,28 @@ from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import EmbedResult, InputResult
 from service.front.served_model import ServedModel
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
 from service.http.errors import report_error
+from service.http.examples import (
+    COLORS,
+    FEATURES_PART,
+    IMAGE_PART,
+    QUERY,
+    TEXT_PART,
+    VECTOR,
+    body,
+    example,
+    sample,
+    usage,
+    user,
+)
 from service.http.request_context import AnyRequest, header_values
 from service.http.responses.answer import MAX_VECTORS_ON_LOOP, answer, observe
 from service.http.responses.early_entries import EarlyEntries
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
 from service.http.responses.vector_format import DeferredValue, VectorFormat
+from service.http.route import Route
 from service.ipc.messages import OutputSpec
 
 
@@ -114,3 +129,68 @@ def embedding_response(id_: str, name: str, result: EmbedResult, data: list[Embe
     """
     usage = result.counts.usage(result.num_inputs)
     return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)
+
+
+def _answer(vector: list[float] | str) -> dict[str, Any]:
+    return sample(EmbeddingResponse, data=[sample(EmbeddingData, embedding=vector)], usage=usage(26))
+
+
+ROUTE = Route(
+    create_embedding,
+    "createEmbedding",
+    takes_timeout=True,
+    summary="Vectors in OpenAI's form",
+    description=(
+        "Exactly one of `input` (texts), `messages` (conversations) and `inputs` (items of text and images) "
+        "holds what to embed. The same content gives the same vector in every form, and on `/v2/embed`. With "
+        "`Accept: application/octet-stream` the answer is the bytes of the vectors alone, with headers in place "
+        "of the JSON fields; errors are still JSON. Raw bytes have no place for the error of an item, so "
+        "`on_error: per_item` is refused with them."
+    ),
+    request=EmbeddingRequest,
+    response=EmbeddingResponse,
+    headers=(*TIMING_HEADERS, "Vary"),
+    request_examples={
+        "text": body("One text", input="a red bicycle against a wall"),
+        "texts": body("Many texts, short vectors", input=["a red bicycle", "a green door", ""], dimensions=64),
+        "base64": body("A vector as base64", input=["a red bicycle"], encoding_format="base64"),
+        "half": body(
+            "Many texts, in half the bytes",
+            input=["a red bicycle", "a green door"],
+            encoding_format="base64",
+            embed_dtype="float16",
+            endianness="little",
+            normalize=True,
+        ),
+        "query": body("A search query, by its instruction", input="something to ride", instruction=QUERY),
+        "passages": body(
+            "Passages for a search index, as Voyage's and NVIDIA's clients name them",
+            input=["a red bicycle"],
+            input_type="passage",
+            truncate="END",
+        ),
+        "fused": body(
+            "An image and a text in one vector, and the image alone",
+            instruction=COLORS,
+            inputs=[{"content": [IMAGE_PART, TEXT_PART]}, {"content": [IMAGE_PART]}],
+        ),
+        "precomputed": body("An image sent as features, and a text", inputs=[{"content": [FEATURES_PART, TEXT_PART]}]),
+        "conversation": body(
+            "One conversation, one vector",
+            messages=[
+                {"role": "system", "content": [{"type": "text", "text": QUERY}]},
+                user(IMAGE_PART, TEXT_PART),
+            ],
+        ),
+        "conversations": body("Two conversations, two vectors", messages=[[user(TEXT_PART)], [user(IMAGE_PART)]]),
+    },
+    response_examples={
+        "float": example("Numbers", _answer(VECTOR)),
+        "base64": example("Base64", _answer("AAAAPwAAAL8AAAA/AAAAPw==")),
+    },
+    raw_examples={
+        "float16": example(
+            "Four components in little-endian float16, each character a byte: 0.1, 0.1, 0.325, 0.525", "f.f.3538"
+        )
+    },
+)

@@ -8,17 +8,27 @@ from typing import cast
 from litestar import post
 from litestar.types import ASGIApp
 
+from schemas.content.examples import EXAMPLE_UUID
 from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
-from schemas.endpoints.image_embeds import FeaturesFormat, ImageEmbedsData, ImageEmbedsRequest, ImageEmbedsResponse
+from schemas.endpoints.image_embeds import (
+    FeaturesFormat,
+    ImageEmbedsData,
+    ImageEmbedsRequest,
+    ImageEmbedsResponse,
+    ImageEmbedsUsage,
+)
 from schemas.parsing.rules import check_image_embeds_request
 from service.errors import ServiceError
 from service.front.inputs.uuids import Uuids
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
 from service.http.errors import report_error
+from service.http.examples import FEATURES_PART, IMAGE_PART, body, example, sample
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.responses.vector_format import Base64String
+from service.http.route import Route
 from service.ipc.messages import FeaturesSpec
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import safetensors_head
@@ -115,3 +125,43 @@ class EntryWriter:
 def handle(key: bytes) -> str:
     """The name of an image that came without one: `img-` and the first half of its content hash in hex."""
     return f"img-{key.hex()[:32]}"
+
+
+_CONTENT_HASH = "9b74c9897bac770ffc029102a200c5de"
+_FEATURES = sample(
+    ImageEmbedsData,
+    part=FEATURES_PART | {"uuid": f"img-{_CONTENT_HASH}"},
+    content_hash=_CONTENT_HASH * 2,
+    shape=[1, 768],
+    dtype="float16",
+)
+
+ROUTE = Route(
+    create_image_embeds,
+    "createImageEmbeds",
+    takes_timeout=True,
+    summary="Vision features of images",
+    description=(
+        "Runs the vision tower alone. Each entry's `part` goes into `messages` or `inputs` as it stands, under any "
+        "instruction and any number of times: the vectors are those of the image itself."
+    ),
+    request=ImageEmbedsRequest,
+    response=ImageEmbedsResponse,
+    headers=TIMING_HEADERS,
+    request_examples={
+        "image": body("One image", images=[IMAGE_PART]),
+        "named": body(
+            "An image with a name, as npy",
+            images=[IMAGE_PART | {"uuid": EXAMPLE_UUID}],
+            features_format="npy",
+            embed_dtype="float16",
+            on_error="per_item",
+        ),
+    },
+    response_examples={
+        "image": example(
+            "Of an image of one visual token",
+            sample(ImageEmbedsResponse, data=[_FEATURES], usage=sample(ImageEmbedsUsage, image_tokens=1)),
+        )
+    },
+)

@@ -12,7 +12,9 @@ from service.front.served_model import ServedModel
 from service.front.serving.choice import named, not_served
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
+from service.http.examples import COLORS, QUERY, example, sample
 from service.http.request_context import AnyRequest
+from service.http.route import KEY_STATUSES, Route
 
 
 @get("/v1/models")
@@ -117,3 +119,57 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         dtype=online.engine.dtype,
         device=online.engine.device,
     )
+
+
+_DEFAULT = "Represent the user's input."
+
+BUILTIN_CARD = sample(
+    ModelCard,
+    matryoshka_dimensions=[32, 64, 128, 256],
+    default_instruction=_DEFAULT,
+    input_types={
+        "query": QUERY,
+        "document": _DEFAULT,
+        "colors": COLORS,
+        "shapes": "Represent the shapes of the image.",
+        "count": "Represent the number of objects in the image.",
+        "positions": "Represent the positions of the objects in the image.",
+        "search_document": _DEFAULT,
+        "search_query": QUERY,
+        "classification": _DEFAULT,
+        "clustering": _DEFAULT,
+        "image": _DEFAULT,
+        "passage": _DEFAULT,
+    },
+    tail_token_ids=[1784],
+    max_pixels=16384,
+    dtype="float32",
+    device="cpu",
+)
+"""A test compares it with what the server answers."""
+
+ROUTES = (
+    Route(
+        list_models,
+        "listModels",
+        tag="Models",
+        summary="The models, with their plans",
+        description="Lists the canonical id and its aliases, each with the plan that requests to it follow.",
+        response=ModelList,
+        error_statuses=KEY_STATUSES,
+        response_examples={
+            "builtin": example("One model", {"object": "list", "data": [BUILTIN_CARD], "models": [BUILTIN_CARD]})
+        },
+    ),
+    Route(
+        get_model,
+        "getModel",
+        tag="Models",
+        summary="One model, with its plan",
+        description="The plan: pooling, lengths offered, prompt layout, instructions by name, limits, revision.",
+        response=ModelCard,
+        error_statuses=(401, 404, *KEY_STATUSES[1:]),
+        parameters={"model_id": "The model's id or an alias. It may hold slashes."},
+        response_examples={"builtin": example("The built-in model", BUILTIN_CARD)},
+    ),
+)

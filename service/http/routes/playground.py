@@ -7,7 +7,8 @@ a browser has none to send with a page. What the page shows, it asks for with th
 from litestar import Response, get
 
 from service.http.request_context import AnyRequest
-from service.playground.files import FILES, PAGE, POLICY, PageFile
+from service.http.route import page
+from service.playground.files import FILES, PAGE, POLICY, PREFIX, PageFile
 
 HEADERS = {
     "content-security-policy": POLICY,
@@ -20,13 +21,13 @@ HEADERS = {
 """`no-cache`: kept, but asked about each time, so that page and server are always of one release."""
 
 
-@get("/")
+@get("/", exclude_from_auth=True)
 async def get_playground(request: AnyRequest) -> Response[bytes]:
     """The page."""
     return _answer(request, PAGE)
 
 
-@get(list(FILES))
+@get(list(FILES), exclude_from_auth=True, label=f"{PREFIX}{{file}}")
 async def get_playground_file(request: AnyRequest) -> Response[bytes]:
     """A module, the style sheet or an image of the page."""
     return _answer(request, FILES[request.scope["path"]])
@@ -46,3 +47,14 @@ def _has(conditions: list[str], etag: str) -> bool:
     """
     named = {one.strip().removeprefix("W/") for condition in conditions for one in condition.split(",")}
     return bool(named & {etag, "*"})
+
+
+ROUTE = page(
+    get_playground,
+    "getPlayground",
+    "The playground, as a page",
+    "Images and texts under several instructions: their similarities, a map, what each size and "
+    "number format costs, cache hits and times, and the request to copy. Needs no other host. The page and its "
+    "files, below `/playground/`, are the same for everyone and need no key; the requests that they send do.",
+    "text/html",
+)

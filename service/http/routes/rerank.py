@@ -10,6 +10,7 @@ from litestar import post
 from litestar.types import ASGIApp
 from msgspec import UNSET
 
+from schemas.endpoints.embed import EmbedApiVersion
 from schemas.endpoints.rerank import (
     AnyRerankRequest,
     AnyRerankResponse,
@@ -19,15 +20,18 @@ from schemas.endpoints.rerank import (
     RerankResult,
     TextRank,
 )
-from schemas.endpoints.rerank_v2 import CohereRerankRequest
+from schemas.endpoints.rerank_v2 import CohereRerankMeta, CohereRerankRequest
 from schemas.endpoints.score_fields import RerankDocument
 from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request
 from service.front.scoring.comparison import Comparison, Side
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
+from service.http.examples import TEXT_PART, body, example, invalid, missing, sample, usage
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer
-from service.http.routes.score import ScoredCall, comparison, score_call
+from service.http.route import Route
+from service.http.routes.score import BAD_ITEM, ITEMS, QUERY_TEXT, SCORES, TEXTS, ScoredCall, comparison, score_call
 from service.prompt.truncation import Side as CutSide
 
 
@@ -126,3 +130,94 @@ def _ranks(done: ScoredCall, body: RerankRequest) -> list[TextRank]:
         TextRank(index=index, score=score, text=done.documents.text(index) if body.return_documents else UNSET)
         for index, score in done.scores.best(body.top_n)
     ]
+
+
+_RERANKED = example(
+    "The better of two texts",
+    sample(
+        RerankResponse,
+        results=[sample(RerankResult, document=sample(RerankDocument))],
+        meta=sample(CohereRerankMeta, api_version=sample(EmbedApiVersion, version="1")),
+        usage=usage(52, 2),
+    ),
+)
+_ERRORS = {400: invalid("invalid_request", "`documents`: required, got nothing", "documents"), 422: BAD_ITEM}
+
+ROUTES = (
+    Route(
+        rerank_v1,
+        "createRerank",
+        takes_timeout=True,
+        tag="Scores",
+        summary="Documents by relevance, in the form of Cohere's v1, Jina and vLLM",
+        description=f"`documents` in falling order of their relevance to `query`, the best `top_n` of them. {SCORES}",
+        request=RerankRequest,
+        response=RerankResponse,
+        headers=TIMING_HEADERS,
+        request_examples={
+            "texts": body("The better of two texts", query=QUERY_TEXT, documents=TEXTS, top_n=1, return_documents=True),
+            "pages": body(
+                "A text, and an image with one",
+                query={"content": [TEXT_PART]},
+                documents=ITEMS,
+                instruction="Find what shows the same thing.",
+                on_error="per_item",
+            ),
+        },
+        response_examples={"texts": _RERANKED},
+        error_examples=_ERRORS,
+    ),
+    Route(
+        rerank_v2,
+        "rerankV2",
+        takes_timeout=True,
+        tag="Scores",
+        summary="Documents by relevance, in Cohere's form",
+        description=f"The same as `/v1/rerank`, for clients of Cohere's v2. {SCORES}",
+        request=CohereRerankRequest,
+        response=CohereRerankResponse,
+        headers=TIMING_HEADERS,
+        request_examples={
+            "texts": body(
+                "The better of two texts", query=QUERY_TEXT, documents=TEXTS, top_n=1, max_tokens_per_doc=512
+            ),
+            "pages": body("A text, and an image with one", query={"text": QUERY_TEXT}, documents=ITEMS),
+        },
+        response_examples={
+            "texts": example("The better of two texts", sample(CohereRerankResponse, results=[sample(RerankResult)]))
+        },
+        error_examples=_ERRORS,
+    ),
+    Route(
+        rerank,
+        "rerankAny",
+        takes_timeout=True,
+        tag="Scores",
+        summary="Documents by relevance, in the form of `/v1/rerank` or of TEI",
+        description=(
+            "With `documents` the same as `/v1/rerank`. With `texts`, as clients of text-embeddings-inference (TEI) "
+            f"send them, the answer is a bare list. {SCORES}"
+        ),
+        request=AnyRerankRequest,
+        response=AnyRerankResponse,
+        headers=TIMING_HEADERS,
+        request_examples={
+            "documents": body("In the form of `/v1/rerank`", query={"text": QUERY_TEXT}, documents=ITEMS),
+            "texts": example(
+                "In TEI's form",
+                {"query": QUERY_TEXT, "texts": TEXTS, "raw_scores": False, "return_text": True, "truncate": True},
+            ),
+        },
+        response_examples={
+            "texts": _RERANKED,
+            "list": example(
+                "In TEI's form",
+                [
+                    sample(TextRank, text="a red bicycle"),
+                    sample(TextRank, index=0, score=0.25, text="a green door"),
+                ],
+            ),
+        },
+        error_examples=_ERRORS | {400: missing("documents", "texts")},
+    ),
+)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from litestar import post
+from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
 from schemas.endpoints.rerank import RerankRequest
@@ -13,13 +14,16 @@ from schemas.parsing.score_rules import check_score_request, sides_of
 from service.errors import ServiceError
 from service.front.scoring.comparison import Comparison, Side
 from service.front.scoring.scores import Scores, scores_of
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
+from service.http.examples import IMAGE_PART, TEXT_PART, body, example, missing, sample, undecodable, usage
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
+from service.http.route import Route
 
 
-@post(["/score", "/v1/score"], status_code=200)
+@post("/score", status_code=200)
 async def score(request: AnyRequest) -> ASGIApp:
     """The score of each pair."""
     with await read_call(request, ScoreRequest) as call:
@@ -30,6 +34,9 @@ async def score(request: AnyRequest) -> ASGIApp:
         documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc)
         done = await score_call(call, comparison(body, queries, documents), body.model)
         return await answer(call.serving.turns, lambda: _response(done), done.scores.result, done.fingerprint)
+
+
+score_v1 = post("/v1/score", status_code=200)(score.fn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +99,56 @@ def _response(done: ScoredCall) -> ScoreResponse:
     ]
     usage = done.scores.result.counts.usage(len(scores))
     return ScoreResponse(id=f"score-{done.id}", created=int(time.time()), model=done.name, data=data, usage=usage)
+
+
+SCORES = (
+    "Scores are of the kind that `scoring` of `/v1/models` names, the same on every route: those of a reranker, which "
+    "reads query and document together, an embedder's cosines, or MaxSim of a late-interaction model."
+)
+QUERY_TEXT = "something to ride"
+TEXTS = ["a green door", "a red bicycle"]
+ITEMS = [{"text": "a green door"}, {"content": [IMAGE_PART, TEXT_PART]}]
+BAD_ITEM = undecodable("documents[3].content[0].image_url")
+
+
+def _route(handler: HTTPRouteHandler, operation_id: str, summary: str, description: str) -> Route:
+    return Route(
+        handler,
+        operation_id,
+        takes_timeout=True,
+        tag="Scores",
+        summary=summary,
+        description=description,
+        request=ScoreRequest,
+        response=ScoreResponse,
+        headers=TIMING_HEADERS,
+        request_examples={
+            "one": body("One query and two documents", queries=[QUERY_TEXT], documents=TEXTS),
+            "pairs": body("Two pairs", queries=["a way in", QUERY_TEXT], documents=TEXTS),
+            "older": body("One query and two documents, in vLLM's older words", text_1=[QUERY_TEXT], text_2=TEXTS),
+            "pages": body("A text and an image", data_1=[{"text": QUERY_TEXT}], data_2=ITEMS),
+        },
+        response_examples={
+            "one": example(
+                "Of one query and two documents",
+                sample(
+                    ScoreResponse,
+                    data=[sample(ScoreData, score=0.25), sample(ScoreData, index=1)],
+                    usage=usage(52, 2),
+                ),
+            )
+        },
+        error_examples={400: missing("queries", "text_1", "data_1"), 422: BAD_ITEM},
+    )
+
+
+ROUTES = (
+    _route(
+        score,
+        "createScore",
+        "Scores of pairs, in vLLM's form",
+        "Exactly one of `queries`, `text_1` and `data_1` holds the queries: one for all documents, or one for each. "
+        f"`documents`, `text_2` or `data_2` beside it holds the documents. {SCORES}",
+    ),
+    _route(score_v1, "createScoreV1", "The same as /score", "An alias of `/score`, for clients that look here."),
+)

@@ -17,20 +17,25 @@ from schemas.endpoints.tei import (
     TeiModelType,
     TeiRerankerKind,
     TeiSparseRequest,
+    TeiSparseVectors,
+    TeiVectors,
 )
 from schemas.limits import MAX_INPUTS
+from service import VERSION
 from service.front.job import EmbedResult, Job, JobInput, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.serving.serving import serving_of
 from service.front.tenant import Tenant
+from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
+from service.http.examples import VECTOR, example, invalid, sample, undecodable
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.responses.sparse_format import SparsePairs
 from service.http.responses.vector_format import NumberList
+from service.http.route import KEY_STATUSES, Route
 from service.ipc.messages import OutputSpec
 from service.ipc.sparse_row import SPARSE, expected_bytes
-from service.openapi.document import API_VERSION
 from service.prompt.truncation import Side, Truncation
 
 
@@ -81,7 +86,7 @@ async def get_info(request: AnyRequest) -> Response[bytes]:
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_concurrent_requests=settings.max_queue_requests,
-        version=API_VERSION,
+        version=VERSION,
     )
     return Response(msgspec.json.encode(info), media_type=MediaType.JSON)
 
@@ -121,3 +126,71 @@ def _sparse(result: EmbedResult) -> Sequence[SparsePairs]:
 
 def _vectors(result: EmbedResult) -> Sequence[NumberList]:
     return [NumberList(one.vector.rows["float32"], "float32") for one in result.embedded]
+
+
+_ERRORS = {
+    400: invalid("invalid_request", "`inputs`: required, got nothing", "inputs"),
+    422: undecodable("images[3]"),
+}
+
+EMBED = Route(
+    embed_tei,
+    "embedTei",
+    takes_timeout=True,
+    summary="Vectors in TEI's form",
+    description=(
+        "For clients of text-embeddings-inference (TEI), such as `InferenceClient.feature_extraction` of "
+        "huggingface_hub and LlamaIndex's `TextEmbeddingsInference`. The answer is a bare list; the vectors are "
+        "those of `/v1/embeddings`."
+    ),
+    request=TeiEmbedRequest,
+    response=TeiVectors,
+    headers=TIMING_HEADERS,
+    request_examples={
+        "texts": example("Two texts", {"inputs": ["a red bicycle", "a green door"], "dimensions": 32}),
+        "query": example(
+            "A query, by the name of its prompt",
+            {"inputs": ["something to ride"], "prompt_name": "query", "normalize": True, "truncate": True},
+        ),
+    },
+    response_examples={"one": example("Of one text", [VECTOR])},
+    error_examples=_ERRORS,
+)
+
+EMBED_SPARSE = Route(
+    embed_sparse_tei,
+    "embedSparseTei",
+    takes_timeout=True,
+    summary="Sparse vectors in TEI's form",
+    description=(
+        "Of a model whose `outputs` have `sparse`, such as SPLADE: for each text the entries of the vocabulary that "
+        "have a weight. The weights are those of `/v2/embed` with `embedding_types: [sparse]`."
+    ),
+    request=TeiSparseRequest,
+    response=TeiSparseVectors,
+    headers=TIMING_HEADERS,
+    request_examples={
+        "texts": example("Two texts", {"inputs": ["a red bicycle", "a green door"]}),
+        "query": example("A query", {"inputs": "something to ride", "prompt_name": "query"}),
+    },
+    response_examples={
+        "one": example("Of one text", [[{"index": 2417, "value": 1.5}, {"index": 10165, "value": 2.25}]])
+    },
+    error_examples=_ERRORS,
+)
+
+INFO = Route(
+    get_info,
+    "getInfo",
+    tag="Models",
+    summary="The model, in TEI's words",
+    description="What clients of text-embeddings-inference (TEI) ask before they send; `/v1/models` says more.",
+    response=TeiInfo,
+    error_statuses=KEY_STATUSES,
+    response_examples={
+        "builtin": example(
+            "The built-in model",
+            sample(TeiInfo, model_type=sample(TeiModelType, embedding=sample(TeiEmbeddingKind))),
+        )
+    },
+)

@@ -28,8 +28,10 @@ from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
 from service.http.body import read_call
 from service.http.errors import report_error
+from service.http.examples import IMAGE_PART, TEXT_PART, body, example, invalid, missing, sample, user
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import BodyParts, reply
+from service.http.route import TOKEN_STATUSES, Route
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.stages import stage
@@ -165,3 +167,58 @@ async def answer_in_thread(
     if hold is not None:
         hold.keep(len(body))
     return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, hold)
+
+
+_TOKENS = [1785, 1288, 198, 443]
+TOKENS_BODY = body("Six tokens", tokens=[64, 392, 268, 582, 88, 415])
+BAD_TOKEN = invalid("invalid_request", "`tokens[1]`: expected a token id from 0 to 1791, got 1800", "tokens[1]")
+
+ROUTES = (
+    Route(
+        tokenize,
+        "tokenizeInputs",
+        takes_timeout=True,
+        tag="Tokens",
+        summary="The tokens that a request would have",
+        description=(
+            "Exactly one of `prompt`, `input`, `messages` and `inputs` holds what to tokenize. The tokens are those "
+            "that `/v1/embeddings` reads for the same fields, template, instruction and images included."
+        ),
+        request=TokenizeRequest,
+        response=TokenizeResponse,
+        request_examples={
+            "prompt": body("One text, with the text of each token", prompt="a red bicycle", return_token_strs=True),
+            "texts": body("Two texts", input=["a red bicycle", "a green door"]),
+            "fused": body("How many tokens is this image?", inputs=[{"content": [IMAGE_PART, TEXT_PART]}]),
+            "conversation": body(
+                "A conversation, cut to 24 tokens", messages=[user(TEXT_PART)], truncate_prompt_tokens=24
+            ),
+        },
+        response_examples={
+            "prompt": example(
+                "The first four tokens of a prompt",
+                sample(
+                    TokenizeResponse,
+                    count=4,
+                    tokens=_TOKENS,
+                    token_strs=["<|im_start|>", "system", "\n", "Represent"],
+                    data=[sample(TokenizeData, count=4, tokens=_TOKENS)],
+                ),
+            )
+        },
+        error_examples={400: missing("prompt", "input", "messages", "inputs")},
+    ),
+    Route(
+        detokenize,
+        "detokenizeTokens",
+        tag="Tokens",
+        summary="The text of token ids",
+        description="Special tokens are written out. Each image token of an image's run is written out too.",
+        request=DetokenizeRequest,
+        response=DetokenizeResponse,
+        error_statuses=TOKEN_STATUSES,
+        request_examples={"tokens": TOKENS_BODY},
+        response_examples={"text": example("Their text", sample(DetokenizeResponse, prompt="a red bicycle"))},
+        error_examples={400: BAD_TOKEN},
+    ),
+)

@@ -7,6 +7,16 @@ from litestar import post
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.stream import (
+    EXAMPLE_ID,
+    StreamAnswer,
+    StreamEnd,
+    StreamFailure,
+    StreamLine,
+    StreamOptions,
+    StreamVector,
+)
+from schemas.errors import ErrorBody
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
 from service.errors import UnavailableError
@@ -17,9 +27,11 @@ from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import check_kind
+from service.http.examples import COLORS, IMAGE_PART, TEXT_PART, VECTOR, example, sample, usage, user
 from service.http.request_context import AnyRequest, caller_of, context_of
 from service.http.responses.answer import FINGERPRINT
 from service.http.responses.vector_format import VectorFormat
+from service.http.route import Route
 from service.http.routes.embeddings import output_spec
 from service.http.stream.answers import Tally
 from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
@@ -138,3 +150,48 @@ class EmbeddingStream:
             send=send,
             vector_bytes=self.output.dimensions * COMPONENT_BYTES,
         )
+
+
+_FAILURE = sample(
+    ErrorBody,
+    message="line 8: expected one JSON object in UTF-8, got text that is malformed at byte 4",
+    param=None,
+    code="invalid_json",
+    index=7,
+)
+
+ROUTE = Route(
+    create_embedding_stream,
+    "createEmbeddingStream",
+    takes_timeout=True,
+    summary="Vectors of any number of lines, as they are done",
+    description=(
+        "The body is lines of JSON, one `StreamLine` each; the answer is lines of JSON, one `StreamAnswer` each, "
+        "in order of completion: `index` and `id` say which line an answer belongs to. Both schemas here are of "
+        "one line. Options for all lines are query parameters. The vectors are those of `/v1/embeddings`. The "
+        "answer begins before the body has ended, and the body is read only as fast as answers are taken: send "
+        "and read at the same time. A line that is malformed, too long or refused is answered by an error, and the "
+        "stream goes on. The last line has `type` `end`; an answer without it was cut off. `X-Request-Timeout` "
+        "applies to each line, from when it was read."
+    ),
+    query=StreamOptions,
+    request=StreamLine,
+    request_media_type=NDJSON,
+    response=StreamAnswer,
+    media_type=NDJSON,
+    error_statuses=(400, 401, 404, 414, 415, 429, 431, 500, 503),
+    headers=("x-model-fingerprint", "x-total-time"),
+    request_examples={
+        "text": example("A text", {"id": EXAMPLE_ID, "input": "a red bicycle against a wall"}),
+        "fused": example(
+            "An image and a text in one vector, under an instruction of its own",
+            {"id": EXAMPLE_ID, "content": [IMAGE_PART, TEXT_PART], "instruction": COLORS},
+        ),
+        "conversation": example("A conversation", {"messages": [user(TEXT_PART)]}),
+    },
+    response_examples={
+        "vector": example("Of a line that has its vector", sample(StreamVector, id=EXAMPLE_ID, embedding=VECTOR)),
+        "failure": example("Of a line that is not JSON", sample(StreamFailure, error=_FAILURE)),
+        "end": example("The last line", sample(StreamEnd, num_lines=8, num_answered=7, usage=usage(182, 8))),
+    },
+)

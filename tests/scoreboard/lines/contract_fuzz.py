@@ -30,9 +30,9 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="a status that the document does not have",
-            file="service/openapi/statuses.py",
-            old='    409: ("uuid_conflict",),\n    413: ("body_too_large", "media_too_large"),',
-            new='    409: ("uuid_conflict",),\n    418: ("body_too_large", "media_too_large"),',
+            file="service/statuses.py",
+            old='    413: {\n        "body_too_large"',
+            new='    418: {\n        "body_too_large"',
             size=200,
         ),
     ),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.app import ROUTE_HANDLERS
 from service.http.api_dialect import DIALECTS, dialect_of, hint
+from service.http.route_table import ROUTE_HANDLERS
 
 OPENAI, COHERE = (
     "OpenAI client is this server's address with /v1",

@@ -10,13 +10,12 @@ import jsonschema
 import pytest
 
 from schemas.errors import ERROR_CODES, ErrorType
-from service.app import ROUTE_HANDLERS
 from service.http.errors import STATUS, error_type
+from service.http.route import Route
+from service.http.route_table import ROUTE_HANDLERS, ROUTES
 from service.openapi import build
-from service.openapi.route import Route
-from service.openapi.routes import ROUTES
-from service.openapi.statuses import CODES
 from service.playground.files import FILES, PAGES_PATH
+from service.statuses import CODES
 from tests.conftest import ROOT, LiveServer
 
 DOCUMENT = build()

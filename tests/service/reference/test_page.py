@@ -7,16 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from service.openapi.routes import ROUTES
-from service.reference import (
-    base_url,
-    own_llms_txt,
-    own_page,
-    policy,
-    render_markdown,
-    render_page,
-    typescript_snippets,
-)
+from service.http.route_table import ROUTES
+from service.reference.markdown import render_markdown
+from service.reference.page import base_url, own_llms_txt, own_page, policy, render_page
 from tests.conftest import ROOT
 
 VOID = {"meta", "input", "br", "link"}
@@ -112,12 +105,6 @@ def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head() -> None:
     assert len(tables) > 30
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
-
-
-def test_typescript_snippets_are_one_for_each_call() -> None:
-    found = dict(typescript_snippets())
-    assert len(found) == sum(max(1, len(route.request_examples)) for route in ROUTES)
-    assert all(code.startswith("const answer = await fetch(") for code in found.values())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from schemas import limits
 from schemas.errors import ERROR_CODES
+from service.http.route_table import ROUTES
 from service.openapi.components import component_name
-from service.openapi.routes import ROUTES
 from service.reference.model import Phrase, TypeLink
 from service.reference.read import read
 

@@ -16,8 +16,8 @@ from service.http.middleware.access_log import CLOSE, MAX_WRITE_BYTES, AccessLog
 from service.http.middleware.access_record import trace_context
 from service.http.middleware.tracing import Tracing
 from service.http.request_context import PROBES
+from service.http.route_table import ROUTES
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
-from service.openapi.routes import ROUTES
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.raw_socket import say
 from tests.service.http.middleware.access_lines import access_lines, line_of

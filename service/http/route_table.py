@@ -1,0 +1,57 @@
+"""The route table: every operation of this release, in the reading order of the document."""
+
+from service.http.route import OPEN
+from service.http.routes import (
+    cohere_tokens,
+    document,
+    embed,
+    embed_v1,
+    embeddings,
+    health,
+    image_embeds,
+    models,
+    playground,
+    playground_pages,
+    rerank,
+    score,
+    tei,
+    tokenize,
+)
+from service.http.stream import route as stream
+
+ROUTES = (
+    embeddings.ROUTE,
+    stream.ROUTE,
+    embed.ROUTE,
+    image_embeds.ROUTE,
+    embed_v1.ROUTE,
+    *rerank.ROUTES,
+    *score.ROUTES,
+    tei.EMBED,
+    tei.EMBED_SPARSE,
+    *tokenize.ROUTES,
+    *cohere_tokens.ROUTES,
+    *models.ROUTES,
+    tei.INFO,
+    *health.ROUTES,
+    *document.ROUTES,
+    playground.ROUTE,
+)
+"""Every operation of the document."""
+
+ROUTE_HANDLERS = (
+    *(route.handler for route in ROUTES),
+    document.get_llms_txt,
+    playground.get_playground_file,
+    playground_pages.render_playground_pages,
+)
+"""All that the app answers: besides the operations what the playground's page loads and asks, and the index for
+language models. No client calls those."""
+
+OPEN_PATHS = frozenset(path for handler in ROUTE_HANDLERS if OPEN in handler.opt for path in handler.paths)
+"""Paths that need no key: the probes, `/metrics`, and the playground, whose files are the same for everybody."""
+
+LABELS = {
+    path: handler.opt.get("label", path) for handler in ROUTE_HANDLERS for path in handler.paths if "{" not in path
+}
+"""Path of each handler, and what it is called in logs and metrics."""
