@@ -27,7 +27,7 @@ from service.http.server.listening import (
     server_config,
 )
 from service.http.server.server import DrainingServer
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.serve_arguments import add_settings
 from service.setting_sources import load_settings, unknown_flag
 from service.settings import FIELDS, Settings, SettingsError

@@ -10,7 +10,7 @@ from schemas.content.messages import Message
 from schemas.content.parts import Content
 from service.errors import InputError, MediaError, ServiceError
 from service.front.admission.answer_room import Hold
-from service.front.inputs.placed_media import PlacedMedia
+from service.front.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
 from service.ipc.messages import Output, OutputSpec

@@ -15,8 +15,8 @@ from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError
 from service.media.resize.image_rule import ImageRule
 from service.prompt.build import PromptBuilder
+from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
-from service.prompt.profile.detect import load_profile
 from service.prompt.profile.profile import MULTI_VECTOR, OutputKind, Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 

@@ -11,17 +11,17 @@ from functools import lru_cache
 from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
 from service.prompt.late_chunking import LateChunks
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.plain_texts import MAX_REPEATED_CHARS, NUM_REPEATED, PlainTexts
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.text_frame import TextFrame, frame_pieces
 from service.prompt.text_side import TextSide, sided
-from service.prompt.tokenizer.check import check_tokenizer
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.tokenizer_check import check_tokenizer
 from service.prompt.truncation import Budget, Fixed, Side, Truncation
 
 NO_TURNS = "The conversation has 0 turns; at least one with text, an image or a video is needed."

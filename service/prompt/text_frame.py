@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.templates.piece import Piece, TextPiece
+from service.prompt.piece import Piece, TextPiece
 
 PROBE = "probe"
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from service.prompt.piece import TokenPiece
 from service.prompt.prompt import Prompt
-from service.prompt.templates.piece import TokenPiece
 
 QUERY, DOCUMENT = "query", "document"
 """The sides by name: the instructions that `input_type` stands for. A text without either is a document, as in

@@ -14,7 +14,8 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from numpy.typing import NDArray
 
-from service.media.audio.audio_file import AudioContainer, AudioInfo, AudioRule
+from service.media.audio.audio_file import AudioContainer, AudioInfo
+from service.media.audio_rule import AudioRule
 from service.workers.container_reader import UnreadableFileError, ends_inside, open_container
 
 MIN_RATE_HZ, MAX_RATE_HZ = 1_000, 768_000

@@ -13,8 +13,8 @@ import av.logging
 import numpy as np
 
 from schemas.content.examples import EXAMPLE_WAV
-from service.media.audio.audio_file import AudioRule
 from service.media.audio.samples import put_samples
+from service.media.audio_rule import AudioRule
 from service.workers import audio_reader, video_reader
 from service.workers.container_reader import UnreadableFileError
 from service.workers.lent_file import Lender, LentFile

@@ -12,7 +12,7 @@ from PIL import Image
 from service.errors import MediaError
 from service.media.image.decode import render
 from service.media.image.header import DecodeLimits, Header, read_header
-from service.media.image.read_options import ImageReadOptions
+from service.media.read_options import ImageReadOptions
 from service.workers.messages import DecodeEnd, DecodeTask
 from service.workers.serve import serve
 

@@ -6,11 +6,12 @@ image, the arena or a key, and what it says is bounded before it is read.
 
 import msgspec
 
-from service.media.audio.audio_file import AudioContainer, AudioInfo, AudioRule
+from service.media.audio.audio_file import AudioContainer, AudioInfo
+from service.media.audio_rule import AudioRule
 from service.media.container import Container
 from service.media.image.format import Format
-from service.media.image.read_options import Background
 from service.media.page.page_file import PageInfo
+from service.media.read_options import Background
 from service.media.resize.resize import Framing
 from service.media.video.video_file import VideoInfo
 

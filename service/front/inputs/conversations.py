@@ -8,9 +8,9 @@ from schemas.content.parts import Content, ContentPart, TextPart
 from service.errors import InputError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.opened_files import read_audio, read_page
-from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.videos import read_video
 from service.front.job import JobInput, PromptOptions
+from service.front.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.prompt.conversation import Conversation, Part, Role, Turn, in_reference_order
 
 

@@ -15,8 +15,8 @@ from service import metrics
 from service.errors import MediaError
 from service.front.admission.admission import Reservation
 from service.front.inputs.media_reader import MediaReader, url_of
-from service.front.inputs.placed_media import PlacedMedia, VideoPart
 from service.front.inputs.videos import frame_list, is_file
+from service.front.placed_media import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.fetch.connection import SystemResolver
 from service.media.fetch.fetcher import Fetcher

@@ -11,18 +11,19 @@ from schemas.content.parts import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.inputs.modality import refuse_modality
-from service.front.inputs.placed_media import ImagePart, PlacedMedia
 from service.front.inputs.uuids import Uuids
+from service.front.placed_media import ImagePart, PlacedMedia
 from service.front.tenant import Tenant
-from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.audio.audio_file import OpenAudio
+from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from service.media.features.features import FeatureRule, open_features
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.image.read_options import AS_REFERENCE, ImageReadOptions, parse_color
 from service.media.item import MediaItem
 from service.media.local_file import LocalFiles
 from service.media.page.page_file import OpenPage
+from service.media.read_options import AS_REFERENCE, ImageReadOptions, parse_color
 from service.media.resize.image_rule import ImageRule
 from service.media.source import SourceKind, read_source, scheme_of
 from service.media.video.video_file import OpenVideo

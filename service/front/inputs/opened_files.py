@@ -6,7 +6,7 @@ from schemas.content.file import FilePart
 from service.errors import InputError, MediaError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
-from service.front.inputs.placed_media import PlacedMedia
+from service.front.placed_media import PlacedMedia
 from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
 from service.media.error_location import ErrorLocation

@@ -17,7 +17,7 @@ from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.front.admission.admission import Reservation
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.placed_media import PlacedMedia
+from service.front.placed_media import PlacedMedia
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.error_location import ErrorLocation
 from service.media.key import file_digest

@@ -25,7 +25,6 @@ from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, PageOpener, VideoOpener
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
-from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     MAX_GROUP_CHARS,
     embed_inputs,
@@ -36,6 +35,7 @@ from service.front.inputs.sources import (
 from service.front.inputs.token_pooling import check_pooled
 from service.front.inputs.videos import is_file
 from service.front.job import Job, JobInput, PromptOptions
+from service.front.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec, OutputSpec

@@ -14,8 +14,8 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.rules import token_arrays
 from schemas.parsing.second_reading import what_is_broken
 from service.errors import InputError
-from service.front.inputs.placed_media import PlacedMedia
 from service.front.job import JobInput, PromptOptions, Source
+from service.front.placed_media import PlacedMedia
 from service.prompt.token_array import TokenArray
 
 MAX_SHORT_INPUTS = 4

@@ -12,7 +12,7 @@ from service.errors import InputError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opened_files import opened_file
-from service.front.inputs.placed_media import PlacedMedia, VideoPart
+from service.front.placed_media import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.item import FRAMES_OF_PAIR
 from service.media.video.frame_list import open_frames

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from schemas.content.parts import Content, ImageUrlPart, TextPart
 from schemas.content.scored import RerankInput, ScoreInput
 from schemas.fields import PartOrder
-from service.front.inputs.placed_media import PlacedMedia
 from service.front.inputs.sources import parts_input
 from service.front.job import JobInput, PromptOptions
+from service.front.placed_media import PlacedMedia
 from service.prompt.truncation import Side as CutSide
 
 

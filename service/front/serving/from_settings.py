@@ -13,9 +13,9 @@ from service.front.served_model import ServedModel
 from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
-from service.media.image.read_options import ImageReadOptions, parse_color
 from service.media.key import features_origin
 from service.media.local_file import LocalFiles
+from service.media.read_options import ImageReadOptions, parse_color
 from service.media.video.video_file import VideoLimits
 from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.audio.audio_file import OpenAudio
+from service.media.audio_rule import AudioRule
 from service.media.item import GridThw, MediaKind, SentAs
 from service.media.key import audio_digest, audio_key
 

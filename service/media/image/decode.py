@@ -17,8 +17,8 @@ from service.media.image.format import Format, needed_bytes
 from service.media.image.header import UNREADABLE, Header
 from service.media.image.image_file import ImageFile
 from service.media.image.orientation import turn_upright
-from service.media.image.read_options import Background, Color, ImageReadOptions
 from service.media.item import Size
+from service.media.read_options import Background, Color, ImageReadOptions
 from service.media.resize.resize import Framing, frame, resize
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_header
-from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.item import GridThw, MediaKind, SentAs, Size
 from service.media.key import content_key, file_digest, source_digest
+from service.media.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.resize.image_rule import ImageRule
 from service.media.resize.resize import Framing
 

@@ -9,9 +9,9 @@ from typing import NoReturn
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits, Header, read_header
 from service.media.image.image_file import ImageFile
-from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.item import Patches, Size
 from service.media.key import file_digest, frame_digest
+from service.media.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.resize.resize import BICUBIC, Framing
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_rule import VideoRule

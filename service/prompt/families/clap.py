@@ -2,7 +2,7 @@
 
 from service.checkpoint.clap_features import check_towers, read_clap_features
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.media.audio.audio_file import AudioRule
+from service.media.audio_rule import AudioRule
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.tower_profile import make_tower_profile, projection, section

@@ -11,8 +11,8 @@ from dataclasses import replace
 from service.checkpoint.colbert_files import ColbertFiles, Expansion
 from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
-from service.prompt.templates.piece import TokenPiece
 from service.prompt.templates.query_or_document import QueryOrDocument
 from service.prompt.text_side import DOCUMENT, QUERY, Filling, TextSide
 from service.prompt.tokenizer.tokenizer_file import token_ids

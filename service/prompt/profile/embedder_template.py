@@ -10,8 +10,8 @@ from service.checkpoint.chat_template import DEFAULT, ChatTemplate, read_chat_te
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece
 from service.prompt.templates.chatml import TOKEN_NAMES, ChatML
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece
 
 LEGACY = "chat_template.json"
 """Where older processors have it."""

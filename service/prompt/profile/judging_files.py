@@ -10,8 +10,8 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_frame import MARKS, Format, fill, read_pair_frame
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import TextPiece, TokenPiece
 from service.prompt.templates.judged_pair import JudgedPair, Marks
-from service.prompt.templates.piece import TextPiece, TokenPiece
 
 LEGACY = "chat_template.json"
 """Where older processors have their template."""

@@ -9,14 +9,14 @@ from typing import Literal
 
 from service.checkpoint.reranker_files import Activation
 from service.checkpoint.sentence_files import Pooling, Similarity
-from service.media.audio.audio_file import AudioRule
-from service.media.image.read_options import Background
+from service.media.audio_rule import AudioRule
 from service.media.item import MediaItem, MediaKind
+from service.media.read_options import Background
 from service.media.resize.image_rule import ImageRule
 from service.media.video.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.cutting import Cutting, cut_text
-from service.prompt.templates.piece import Piece
+from service.prompt.piece import Piece
 from service.prompt.text_side import DOCUMENT, TextSide
 
 Modality = Literal["text", "image", "video", "audio"]

@@ -12,9 +12,9 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import ImageRule, PixelRule
 from service.prompt.conversation import Conversation
+from service.prompt.piece import Piece
 from service.prompt.profile.profile import ImageProfile, Profile
 from service.prompt.templates.chatml import TOKEN_NAMES, SpecialTokens
-from service.prompt.templates.piece import Piece
 
 FACTOR = 28
 """Pixels along one side of a visual token: 2 x 2 patches of 14."""

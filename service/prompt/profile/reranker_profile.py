@@ -9,10 +9,10 @@ from service.checkpoint.reranker_files import MessageForm, RerankerFiles
 from service.checkpoint.sentence_files import Pooling
 from service.prompt.conversation import Conversation
 from service.prompt.cutting import Cutting
+from service.prompt.piece import Piece
 from service.prompt.profile.profile import Profile, Scoring
 from service.prompt.profile.text_profile import protected_tokens
 from service.prompt.templates.framed_pair import FramedPair, cut_frame
-from service.prompt.templates.piece import Piece
 
 
 def make_reranker_profile(

@@ -7,8 +7,8 @@ from service.checkpoint.config_files import CheckpointFiles, positive, token_tex
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.image_processor import FILE, read_image_processor
 from service.checkpoint.sentence_files import Pooling
-from service.media.audio.audio_file import AudioRule
-from service.media.image.read_options import Color
+from service.media.audio_rule import AudioRule
+from service.media.read_options import Color
 from service.media.resize.image_rule import ImageRule
 from service.media.resize.tower_rule import NaflexRule, SquareRule
 from service.prompt.profile.profile import AudioProfile, ImageProfile, Padding, Profile

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
 TOKEN_NAMES: Mapping[str, str] = {
     "im_start": "<|im_start|>",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from service.prompt.conversation import Conversation
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.page_or_query import NUM_QUERY_ENDS, page_or_query_turn
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 
 BEGIN = "<|begin_of_text|>"
 END = "<end_of_utterance>"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from service.checkpoint.pair_frame import PairFrame, Role, Slot
 from service.errors import InputError
 from service.prompt.conversation import Conversation
+from service.prompt.piece import Piece, TextPiece, TokenPiece
 from service.prompt.templates.pair import pair_turns
-from service.prompt.templates.piece import Piece, TextPiece, TokenPiece
 
 Run = tuple[str | Slot, ...]
 """Words and places without a special token between them, which are tokenized as one text."""

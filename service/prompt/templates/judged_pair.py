@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 from service.prompt.templates.chatml import NEWLINE
 from service.prompt.templates.pair import pair_turns
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
 JUDGE = (
     "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the "

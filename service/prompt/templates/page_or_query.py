@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.chatml import SpecialTokens
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.single_item import single_turn
 
 NUM_QUERY_ENDS = 10

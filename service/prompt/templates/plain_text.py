@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation
-from service.prompt.templates.piece import Piece, TextPiece
+from service.prompt.piece import Piece, TextPiece
 
 TASK_FORM = re.compile(r"(Instruct: ?)(.*)(\n *Query: ?)", re.DOTALL)
 """Query prompts with a task, as in Qwen3-Embedding and the E5-instruct models."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation
-from service.prompt.templates.piece import Piece, TextPiece
+from service.prompt.piece import Piece, TextPiece
 from service.prompt.templates.single_item import single_turn
 from service.prompt.text_side import DOCUMENT, TextSide
 

@@ -7,7 +7,7 @@ from typing import Literal
 from service.errors import InputError
 from service.media.item import MediaItem
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece
+from service.prompt.piece import ImagePiece, Piece, TextPiece
 
 
 def _as_it_is(text: str) -> str:

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.chatml import SpecialTokens
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.single_item import lone_medium, single_turn
 from service.prompt.templates.visual_prompt import DESCRIPTION
 

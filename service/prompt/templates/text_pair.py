@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation
+from service.prompt.piece import Piece, TextPiece, TokenPiece
 from service.prompt.templates.pair import pair_turns
-from service.prompt.templates.piece import Piece, TextPiece, TokenPiece
 
 
 @dataclass(frozen=True, slots=True)

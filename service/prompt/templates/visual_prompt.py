@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 from service.prompt.templates.chatml import SpecialTokens
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 from service.prompt.templates.single_item import single_turn
 
 DESCRIPTION = "Describe the image."

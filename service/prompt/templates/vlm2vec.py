@@ -6,7 +6,7 @@ It has no special tokens but the placeholders.
 from collections.abc import Sequence
 
 from service.prompt.conversation import Conversation
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece
+from service.prompt.piece import ImagePiece, Piece, TextPiece
 from service.prompt.templates.single_item import single_turn
 
 IMAGE_INSTRUCTION = "Represent the given image."

@@ -16,7 +16,7 @@ from service.model.architectures import load_model
 from service.model.packed.packed_batch import PackedBatch
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.clap_mel import ClapMel
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.audio.audios import tone
 from tests.models.audio.checkpoints import EXTRACTOR, KINDS, MAX_S, RATE_HZ, make_checkpoint

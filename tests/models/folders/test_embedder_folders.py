@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import CHECKPOINT
 from service.prompt.build import PromptBuilder
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from tests.conftest import TOLERANCE
 from tests.models.folders.embedder_changes import (

@@ -15,7 +15,7 @@ from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError, ModelError
 from service.model.architectures import load_model
 from service.prompt.conversation import Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.folders.edits import put
 from tests.models.folders.judge_cases import JUDGES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.models.late_interaction.colberts import SHAPES, TOKEN_WIDTH, Shape, fixed, native, pylate, stanford, stock
 from tests.models.text.checkpoints import make_checkpoint
 

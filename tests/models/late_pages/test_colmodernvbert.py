@@ -16,7 +16,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError, ModelError
 from service.media.error_location import ErrorLocation
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.builders import image_bytes
 from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part
 from tests.models.late_interaction.reference import Item

@@ -14,7 +14,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.hub import find_checkpoint
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.reference import EngineReference
 from tests.models.late_pages import colqwen3_checkpoints as checkpoints

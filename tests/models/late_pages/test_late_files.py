@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import colqwen2_5 as in_transformers_form
 from tests.models.late_interaction.reference import EngineReference

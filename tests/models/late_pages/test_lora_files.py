@@ -19,7 +19,7 @@ from service.checkpoint.hub import find_checkpoint
 from service.checkpoint.late.lora_files import JOINED
 from service.errors import ModelError
 from service.model.architectures import load_model
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.models.late_pages.engine_checkpoints import adapter, colqwen2_5
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import CHECKPOINT
 from tests.models.part_order.templates import QWEN2_VL
 

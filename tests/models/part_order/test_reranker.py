@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Role, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.templates.judged_pair import JUDGE
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation

@@ -18,7 +18,7 @@ from service.media.video.frame_pair import FramePair
 from service.model.architectures import load_model
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation

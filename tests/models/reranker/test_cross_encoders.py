@@ -14,7 +14,7 @@ from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError
 from service.model.architectures import load_model
 from service.prompt.conversation import Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.reranker.checkpoints import MAX_TOKENS, RECIPES, change_config, make_cross_encoder
 from tests.models.reranker.scored import Scored

@@ -15,7 +15,7 @@ from service.errors import InputError
 from service.model.architectures import load_model
 from service.model.packed.segments import plan_segments
 from service.prompt.conversation import Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.reranker.checkpoints import QWEN3_RERANKER, change_config, make_judge
 from tests.models.reranker.scored import Scored

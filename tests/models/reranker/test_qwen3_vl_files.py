@@ -19,7 +19,7 @@ from service.model.architectures import load_model
 from service.model.reranker.answer_row import load_answer_row
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Role, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation

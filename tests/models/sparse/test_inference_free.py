@@ -15,7 +15,7 @@ from service.checkpoint.hub import find_checkpoint
 from service.ipc.messages import OutputSpec, Request
 from service.ipc.prompt_digest import prompt_digest
 from service.model.stock.routed_splade import RoutedSplade
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import DOCUMENT, FAMILIES, inference_free, reference
 from tests.models.sparse.served import Sparse

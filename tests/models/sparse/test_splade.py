@@ -18,7 +18,7 @@ from service.model.architectures import load_model
 from service.model.linear.products import PackedModule, packed_products
 from service.model.stock import splade as splade_module
 from service.model.stock.splade import Splade, pool_logits, weigh
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import FAMILIES, reference, splade
 from tests.models.sparse.served import Sparse

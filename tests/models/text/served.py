@@ -14,7 +14,7 @@ from service.ipc.messages import OutputSpec, Request
 from service.model.architectures import load_model
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModel, NomicBertConfig, PreTrainedTokenizerFast
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.text.checkpoints import BERT_TOKENS, Recipe, bert_names, randomize, sentence_transformer
 from tests.models.text.conftest import serve

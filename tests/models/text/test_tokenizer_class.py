@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.prompt.profile.detect import TYPES
+from service.prompt.detect import TYPES
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_class import _CLASSES, AS_IT_IS, class_name
 from tests.models.text.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS

@@ -10,7 +10,7 @@ import pytest
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 from service.prompt.truncation import Truncation

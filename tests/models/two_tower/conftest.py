@@ -18,12 +18,12 @@ from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.image.read_options import ImageReadOptions
+from service.media.read_options import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.embedding_model import EmbeddingModel
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer

@@ -10,7 +10,7 @@ import pytest
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.media.resize.tower_rule import NaflexRule, SquareRule
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
 from tests.models.two_tower.conftest import Served
 

@@ -8,7 +8,7 @@ import pytest
 
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.models.two_tower.captions import CAPTIONS, LONG

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.models.vlm.checkpoints import qwen2_vl
 
 Variant = Callable[..., Path]

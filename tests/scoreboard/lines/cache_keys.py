@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from service.media.image.read_options import ImageReadOptions
 from service.media.item import ITEM_BYTES
 from service.media.key import (
     content_key,
@@ -18,6 +17,7 @@ from service.media.key import (
     file_digest,
     source_digest,
 )
+from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.key_twins import twins

@@ -6,8 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from service.decode.av_decoder import AudioDecoder
-from service.media.audio.audio_file import AudioLimits, AudioRule, OpenAudio, audio_format, check_audio
+from service.media.audio.audio_file import AudioLimits, OpenAudio, audio_format, check_audio
 from service.media.audio.samples import Audio
+from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import encode, tone
 from tests.scoreboard.line import Line, Result, Sabotage

@@ -20,8 +20,9 @@ from service.decode.image_decoder import ProcessDecoder
 from service.decode.isolated import OWN_BYTES, IsolatedDecoder
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
-from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
+from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 
 CONFIG = {"model_type": "bert", "hidden_size": 32, "max_position_embeddings": 512, "architectures": ["BertModel"]}
 TOKENIZER = {

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.hub import find_checkpoint
 from service.checkpoint.weight_files import INDEX, check_weights
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from tests.conftest import ROOT
 
 ORACLE = ROOT / "tests/models/golden/oracle/checkpoint"

@@ -25,7 +25,7 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.image.read_options import ImageReadOptions
+from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from service.workers.worker_process import WorkerProcess
 from tests.builders import image_file, noise

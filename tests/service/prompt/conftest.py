@@ -10,7 +10,7 @@ from PIL import Image
 
 from service.media.image.image_file import ImageFile
 from service.prompt.build import PromptBuilder
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from tests.builders import image_file

@@ -12,10 +12,10 @@ from service.errors import InputError, ModelError
 from service.media.image.image_file import ImageFile
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
+from service.prompt.piece import Piece, TokenPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.templates.piece import Piece, TokenPiece
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.builders import user

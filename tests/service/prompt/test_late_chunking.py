@@ -9,8 +9,8 @@ import pytest
 from service.errors import InputError
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.detect import load_profile
 from service.prompt.late_chunking import CONTEXT_TOKENS, Window, plan_windows
-from service.prompt.profile.detect import load_profile
 from service.prompt.prompt import ChunkSpan, Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation

@@ -8,7 +8,7 @@ import pytest
 
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.page_or_query import PageOrQuery
 from service.prompt.templates.plain_text import PlainText

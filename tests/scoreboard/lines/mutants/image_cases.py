@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
+from service.media.read_options import AS_REFERENCE, ImageReadOptions
 from tests.builders import image_bytes
 from tests.huge_images import BOMBS
 from tests.scoreboard.lines.mutants.image_seeds import noise

@@ -14,7 +14,6 @@ from service.media.features.features import FeaturesItem
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.image.read_options import ImageReadOptions
 from service.media.item import MediaItem
 from service.media.key import (
     content_key,
@@ -24,6 +23,7 @@ from service.media.key import (
     features_source_digest,
     file_digest,
 )
+from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.builders import image_bytes
 from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, noise

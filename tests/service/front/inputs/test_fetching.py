@@ -12,8 +12,8 @@ from schemas.content.parts import ImageUrlPart
 from service.errors import MediaError, UnavailableError
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.media_reader import MediaReader, MediaRules
-from service.front.inputs.placed_media import PlacedMedia
 from service.front.inputs.uuids import UuidStore
+from service.front.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits

@@ -23,9 +23,9 @@ from service.front.tenant import SERVICE
 from service.ipc.messages import OutputSpec
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import Piece
 from service.prompt.profile.profile import Scoring
 from service.prompt.prompt import Prompt
-from service.prompt.templates.piece import Piece
 from service.settings import Settings
 from tests.conftest import CHECKPOINT, image
 

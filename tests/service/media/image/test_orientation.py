@@ -7,7 +7,7 @@ from PIL import Image
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.image.read_options import ImageReadOptions
+from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.builders import image_bytes
 

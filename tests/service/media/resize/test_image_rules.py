@@ -68,8 +68,8 @@ def test_every_number_of_a_rule_is_part_of_the_key() -> None:
 def test_qwen3_vls_keys_are_what_they_were() -> None:
     import hashlib
 
-    from service.media.image.read_options import AS_REFERENCE
     from service.media.key import PREPROCESSING_VERSION
+    from service.media.read_options import AS_REFERENCE
 
     numbers = [number.to_bytes(8, "little") for number in (32, 4_096, 1_843_200, 200)]
     parts = (b"source", b"", PREPROCESSING_VERSION, *numbers, AS_REFERENCE.key_part, b"file")

@@ -11,9 +11,9 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb, load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.image.read_options import ImageReadOptions
 from service.media.item import QWEN3_VL, Size
 from service.media.key import content_key, pair_key
+from service.media.read_options import ImageReadOptions
 from service.media.resize.antialias import resize_antialiased
 from service.media.resize.image_rule import PixelRule
 from service.media.video.frame_list import open_frames

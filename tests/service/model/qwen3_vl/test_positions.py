@@ -10,7 +10,7 @@ from PIL import Image
 from service.model.positions import mrope_positions
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.builders import image_file

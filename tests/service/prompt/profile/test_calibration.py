@@ -11,8 +11,8 @@ import pytest
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.hub import CALIBRATION_FILE
 from service.checkpoint.hub import CHECKPOINT as BUILTIN
+from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
-from service.prompt.profile.detect import load_profile
 from service.prompt.profile.profile import Profile
 
 GOOD: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 
 Variant = Callable[..., Path]
 

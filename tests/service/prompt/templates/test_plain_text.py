@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.templates.piece import TextPiece
+from service.prompt.piece import TextPiece
 from service.prompt.templates.plain_text import PlainText
 
 QWEN = PlainText({"query": "Instruct: Given a query, retrieve passages\nQuery:", "document": ""})

@@ -11,7 +11,7 @@ import pytest
 
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.build import PromptBuilder
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 

@@ -21,7 +21,7 @@ from service.model.builtin.training.judge import Judge, Lesson, judgment_loss, v
 from service.model.builtin.training.pairs import NUM_DOCUMENTS, PairBatch, PairMaker, Stage, mrope_positions
 from service.model.builtin.training.picture_pool import FAMILY_SIZE, NUM_CONFUSED, PicturePool, make_pool
 from service.model.builtin.training.train_reranker import start_model
-from service.prompt.profile.detect import load_profile
+from service.prompt.detect import load_profile
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from itertools import product
 
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.conversation import Conversation
+from service.prompt.piece import ImagePiece, Piece, TokenPiece
 from service.prompt.profile.profile import Profile
-from service.prompt.templates.piece import ImagePiece, Piece, TokenPiece
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 _PROBES = ("", " a\n ", "\n\n b<", "e\u0301\r\n")
