@@ -20,7 +20,7 @@ from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Progress, RunCounts, make_progress
-from service.ingest.sending.batching import Batcher, Window
+from service.ingest.sending.batching import Batcher, ByteWindow
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
 from service.ingest.sending.images import NO_IMAGES
@@ -115,7 +115,7 @@ async def _run(
                 ledger.made_by(plan, target.identity, fingerprint)
                 sender = Sender(client, agreed.form, agreed.bounds, counts, pdfs, videos)
                 async with _watched(texts, options, counts, progress, pause) as reading:
-                    window = Window(options.window_bytes)
+                    window = ByteWindow(options.window_bytes)
                     await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(
                         options.concurrency
                     )

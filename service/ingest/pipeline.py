@@ -13,7 +13,7 @@ from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.writing import Writer
 from service.ingest.pause import Pause
 from service.ingest.progress import Progress, RunCounts
-from service.ingest.sending.batching import AskBatch, Batcher, Window
+from service.ingest.sending.batching import AskBatch, Batcher, ByteWindow
 from service.ingest.sending.sending import Sender
 from service.ingest.source_reader import SourceReader
 
@@ -31,7 +31,7 @@ class Pipeline:
     batcher: Batcher
     sender: Sender
     writer: Writer
-    window: Window
+    window: ByteWindow
     _batches: asyncio.Queue[AskBatch | None] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, num_senders: int) -> None:

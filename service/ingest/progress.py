@@ -44,7 +44,7 @@ class RunCounts:
         return self.already + self.repeated
 
 
-class Rate:
+class PointRate:
     """Recent points a second, and the time left at that rate."""
 
     def __init__(self, counts: RunCounts) -> None:
@@ -86,7 +86,7 @@ class JsonProgress:
     """JSON lines on stdout: `event` is `progress`, or `end` with `exit_code` and `why`."""
 
     def __init__(self, counts: RunCounts) -> None:
-        self._rate = Rate(counts)
+        self._rate = PointRate(counts)
 
     def tell(self, counts: RunCounts) -> None:
         """One line."""
@@ -110,7 +110,7 @@ class QuietProgress:
     """One line on stderr, at the end."""
 
     def __init__(self, counts: RunCounts) -> None:
-        self._rate = Rate(counts)
+        self._rate = PointRate(counts)
         self._has_begun = False
 
     def tell(self, counts: RunCounts) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from service.ingest.errors import IngestError
 from service.ingest.pause import Pause, retry_after_s
-from service.ingest.sending.batching import Window
+from service.ingest.sending.batching import ByteWindow
 
 
 def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> None:
@@ -82,7 +82,7 @@ def test_patience_ends_only_when_nothing_succeeds() -> None:
 
 def test_the_window_counts_bytes_and_lets_one_that_is_larger_than_all_go_alone() -> None:
     async def run() -> None:
-        window = Window(100)
+        window = ByteWindow(100)
         await window.enter(60)
         large = asyncio.create_task(window.enter(500))
         small = asyncio.create_task(window.enter(50))

@@ -36,7 +36,7 @@ FREE_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Tower:
+class SharedTower:
     """A model's vision tower among those of the service.
 
     Attributes:
@@ -60,14 +60,14 @@ class SharedTowers:
         self._num_models = num_models
         self._joined: dict[int, tuple[ServedModel, Settings]] = {}
         self._all = asyncio.Event()
-        self._finding: asyncio.Future[Mapping[int, Tower]] | None = None
+        self._finding: asyncio.Future[Mapping[int, SharedTower]] | None = None
         self._owner = owner
         self._held: int | None = None
 
-    async def join(self, index: int, model: ServedModel, settings: Settings) -> Tower:
+    async def join(self, index: int, model: ServedModel, settings: Settings) -> SharedTower:
         """The tower of the model at `index`, once the files of all are here."""
         if self._num_models == 1:
-            return Tower(model.fingerprint, settings)
+            return SharedTower(model.fingerprint, settings)
         self._joined[index] = (model, settings)
         if len(self._joined) == self._num_models:
             self._all.set()
@@ -82,7 +82,7 @@ class SharedTowers:
             os.close(self._held)
             self._held = None
 
-    def _find(self) -> Mapping[int, Tower]:
+    def _find(self) -> Mapping[int, SharedTower]:
         places = sorted(self._joined)
         models = [self._joined[place][0] for place in places]
         plans = [self._joined[place][1] for place in places]
@@ -92,7 +92,7 @@ class SharedTowers:
         for place in places:
             same = [models[one].name for one in places if first[one] == first[place]]
             settings = plans[place] if len(same) == 1 else self._sharing(plans[place])
-            towers[place] = Tower(models[first[place]].fingerprint, settings)
+            towers[place] = SharedTower(models[first[place]].fingerprint, settings)
             if place == first[place] and len(same) > 1:
                 logger.info("%s have the same vision tower: an image is encoded once for them", " and ".join(same))
         return towers

@@ -23,7 +23,7 @@ from service.http.tenant_counts import EVERYONE, TENANTS
 
 
 @dataclass(slots=True)
-class Tally:
+class StreamTally:
     """The counts of one stream so far.
 
     Attributes:

@@ -33,7 +33,7 @@ from service.http.responses.answer import FINGERPRINT
 from service.http.responses.vector_format import VectorFormat
 from service.http.route import Route
 from service.http.routes.embeddings import output_spec
-from service.http.stream.answers import Tally
+from service.http.stream.answers import StreamTally
 from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
 from service.http.stream.items import ItemReader
 from service.http.stream.lines import LineSplitter
@@ -106,7 +106,7 @@ class EmbeddingStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
         context = context_of(scope)
-        tally = Tally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
+        tally = StreamTally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
         with self.serving.admission.stream(self.caller.tenant) as reservation, metrics.STREAMS.track_inprogress():
             window = StreamWindow(self._limits(), reservation, self.online.embedder.queues)
             body = StreamBody(receive, self.serving, self.rate_limit, window)
@@ -128,7 +128,7 @@ class EmbeddingStream:
         settings = self.serving.settings
         return QueueLimits(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
 
-    def _session(self, window: StreamWindow, body: StreamBody, tally: Tally, send: Send) -> StreamSession:
+    def _session(self, window: StreamWindow, body: StreamBody, tally: StreamTally, send: Send) -> StreamSession:
         settings = self.serving.settings
         return StreamSession(
             online=self.online,

@@ -26,7 +26,7 @@ from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.http.errors import BUG
 from service.http.responses.answer import in_parts, slices
-from service.http.stream.answers import Tally
+from service.http.stream.answers import StreamTally
 from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
 from service.http.stream.lines import InputLine, LineSplitter
@@ -59,7 +59,7 @@ class StreamSession:
     reader: ItemReader
     window: StreamWindow
     rate_limit: StreamRateLimit
-    tally: Tally
+    tally: StreamTally
     turns: Turns
     send: Send
     vector_bytes: int

@@ -66,7 +66,7 @@ class Batcher:
         return batch if batch.asks else None
 
 
-class Window:
+class ByteWindow:
     """A semaphore that counts bytes, so that memory stays bounded; an item above `max_bytes` is sent alone."""
 
     def __init__(self, max_bytes: int) -> None:

@@ -13,7 +13,7 @@ from service.ingest.plan import Plan
 from service.ingest.sending.answers import Answer
 from service.ingest.sending.conversations import Conversations
 from service.ingest.sending.every_kind import EveryKind
-from service.ingest.sending.late_chunks import LateChunks
+from service.ingest.sending.late_chunks import ChunkedTexts
 from service.ingest.sending.media import LoadedMedia
 from service.ingest.vectors import DENSE_ALONE
 
@@ -47,5 +47,5 @@ class RequestForm(Protocol):
 def form_of(model: str, plan: Plan) -> RequestForm:
     """The form of request for the vectors of `plan`."""
     if plan.late_chunking:
-        return LateChunks(model, plan)
+        return ChunkedTexts(model, plan)
     return Conversations(model, plan) if plan.outputs == DENSE_ALONE else EveryKind(model, plan)

@@ -14,7 +14,7 @@ from service.ingest.sending.conversations import Conversations
 from service.ingest.sending.media import LoadedMedia
 
 
-class LateChunks(Conversations):
+class ChunkedTexts(Conversations):
     """Dense vectors of chunks; of all other items as ever."""
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
