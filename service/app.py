@@ -22,7 +22,6 @@ from service.http.errors import HANDLERS
 from service.http.middleware.access_log import AccessLog
 from service.http.middleware.allow_lists import AllowedHosts, AllowedOrigins
 from service.http.middleware.guard import Guard
-from service.http.middleware.head_method import HeadAsGet
 from service.http.middleware.tracing import Tracing
 from service.http.route_table import ROUTE_HANDLERS
 from service.http.routes.health import get_metrics
@@ -82,7 +81,7 @@ def create_app(
         openapi_config=None,
         logging_config=None,
     )
-    served: ASGIApp = Guard(HeadAsGet(app), serving)
+    served: ASGIApp = Guard(app, serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
     served = AccessLog(served, serving, tracing)

@@ -114,16 +114,11 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
     elif code == "route_not_found":
         message += f"; {hint(request.scope['path']) or DESCRIBED}"
     elif code == "method_not_allowed":
-        method, allowed = str(request.method), headers.get("allow", "")
-        taken = ", ".join(name for name in allowed.split(", ") if name != "OPTIONS")
+        method, allowed = str(request.method), sorted(headers.get("allow", "").split(", "))
+        taken = ", ".join(name for name in allowed if name not in ("HEAD", "OPTIONS"))
         message = f"{message.format(method if method in METHODS else 'such method', taken)}; {DESCRIBED}"
-        headers["allow"] = with_head(allowed)
+        headers["allow"] = ", ".join(allowed)
     return _answer(request, ServiceError(code, message), headers)
-
-
-def with_head(allowed: str) -> str:
-    """The value of an `Allow` header, with HEAD where GET is allowed."""
-    return f"{allowed}, HEAD" if "GET" in allowed and "HEAD" not in allowed else allowed
 
 
 def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from types import UnionType
 from typing import Any
 
+from litestar import route
 from litestar.handlers import HTTPRouteHandler
 
 from schemas.base import Answer, Wire
@@ -26,6 +28,9 @@ KEY_STATUSES = (401, 429, 500, 503)
 OPEN = "exclude_from_auth"
 """Option of a handler that needs no key on a server with keys, by Litestar's name for it."""
 
+read = partial(route, http_method=("GET", "HEAD"))
+"""Decorates a handler that takes GET, and HEAD with it: the server drops the body (RFC 9110 section 9.3.2)."""
+
 AnswerType = type[Answer] | UnionType | type[list[Any]]
 """The type of an answer: a wire type, or a union or an array that `service.openapi.named` names."""
 
@@ -38,7 +43,7 @@ class Route:
     """One operation of the document."""
 
     handler: HTTPRouteHandler
-    """Of one path and one method."""
+    """Of one path, and of one method besides HEAD."""
     operation_id: str
     """Its name in clients. They append `Data`, `Error`, `Response` for types of theirs: no component is so called."""
     _: KW_ONLY
@@ -78,7 +83,7 @@ class Route:
     @property
     def method(self) -> str:
         """In capitals."""
-        (method,) = self.handler.http_methods
+        (method,) = self.handler.http_methods - {"HEAD"}
         return str(method)
 
     @property

@@ -1,28 +1,28 @@
 """`GET /openapi.json` and its SDK profile, byte for byte the committed files; `/docs` and `/llms.txt`."""
 
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response
 
 from service.errors import UnavailableError
 from service.front.serving.serving import serving_of
 from service.http.request_context import AnyRequest
-from service.http.route import page
+from service.http.route import page, read
 from service.reference.page import base_url, own_llms_txt, own_page, policy
 from service.reference.released import released
 
 
-@get("/openapi.json")
+@read("/openapi.json")
 async def get_openapi() -> Response[bytes]:
     """The document."""
     return Response(released("openapi.json"), media_type=MediaType.JSON)
 
 
-@get("/openapi-sdk.json")
+@read("/openapi-sdk.json")
 async def get_openapi_sdk() -> Response[bytes]:
     """The document's SDK profile."""
     return Response(released("openapi-sdk.json"), media_type=MediaType.JSON)
 
 
-@get("/docs", sync_to_thread=True)  # the first one is rendered, which must not hold up requests for vectors
+@read("/docs", sync_to_thread=True)  # the first one is rendered, which must not hold up requests for vectors
 def get_docs(request: AnyRequest) -> Response[str]:
     """The reference, as a page whose calls go to this server and name its model."""
     try:
@@ -39,7 +39,7 @@ def get_docs(request: AnyRequest) -> Response[str]:
     return Response(own_page(url, model), media_type=MediaType.HTML, headers=headers)
 
 
-@get("/llms.txt", sync_to_thread=True)  # as `/docs`
+@read("/llms.txt", sync_to_thread=True)  # as `/docs`
 def get_llms_txt(request: AnyRequest) -> Response[str]:
     """The index of the API for language models. A page like those of the playground: no operation of the document."""
     url = base_url(request.scope["scheme"], request.headers.get("host", ""))

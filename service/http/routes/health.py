@@ -1,7 +1,7 @@
 """The probes: `/livez` says that the loop turns, `/readyz` that a known-answer embedding has matched."""
 
 import msgspec
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response
 from litestar.handlers import HTTPRouteHandler
 
 from schemas.endpoints.health import Health
@@ -9,26 +9,26 @@ from service import metrics
 from service.front.serving.serving import serving_of
 from service.http.examples import example, sample
 from service.http.request_context import AnyRequest
-from service.http.route import Route, page
+from service.http.route import Route, page, read
 
 
-@get("/livez", exclude_from_auth=True)
+@read("/livez", exclude_from_auth=True)
 async def livez() -> Response[bytes]:
     """200 as long as the front answers at all."""
     return _health(Health(status="ok"), 200)
 
 
-@get("/readyz", exclude_from_auth=True)
+@read("/readyz", exclude_from_auth=True)
 async def readyz(request: AnyRequest) -> Response[bytes]:
     """200 only while the engine is up and its known-answer embedding has matched."""
     health = serving_of(request.app).health()
     return _health(health, 200 if health.status == "ok" else 503)
 
 
-get_health = get("/health", exclude_from_auth=True)(readyz.fn)
+get_health = read("/health", exclude_from_auth=True)(readyz.fn)
 
 
-@get("/metrics", exclude_from_auth=True)
+@read("/metrics", exclude_from_auth=True)
 async def get_metrics(request: AnyRequest) -> Response[bytes]:
     """Every series in Prometheus' text format."""
     scrape: metrics.Scrape = request.app.state.scrape

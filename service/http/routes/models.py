@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response
 
 from schemas.endpoints.models import CohereEndpoint, ModelCard, ModelList
 from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
@@ -14,10 +14,10 @@ from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.http.examples import COLORS, QUERY, example, sample
 from service.http.request_context import AnyRequest
-from service.http.route import KEY_STATUSES, Route
+from service.http.route import KEY_STATUSES, Route, read
 
 
-@get("/v1/models")
+@read("/v1/models")
 async def list_models(request: AnyRequest) -> Response[bytes]:
     """Each name under which the model answers."""
     serving = serving_of(request.app)
@@ -25,7 +25,7 @@ async def list_models(request: AnyRequest) -> Response[bytes]:
     return Response(msgspec.json.encode(ModelList(data=cards, models=cards)), media_type=MediaType.JSON)
 
 
-@get("/v1/models/{model_id:path}")
+@read("/v1/models/{model_id:path}")
 async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
     """One model; ids of hub models have a slash in them."""
     serving = serving_of(request.app)

@@ -4,10 +4,10 @@ They are the same for everybody and say nothing of this server, so they are open
 a browser has none to send with a page. What the page shows, it asks for with the key that is typed into it.
 """
 
-from litestar import Response, get
+from litestar import Response
 
 from service.http.request_context import AnyRequest
-from service.http.route import page
+from service.http.route import page, read
 from service.playground.files import FILES, PAGE, POLICY, PREFIX, PageFile
 
 HEADERS = {
@@ -21,13 +21,13 @@ HEADERS = {
 """`no-cache`: kept, but asked about each time, so that page and server are always of one release."""
 
 
-@get("/", exclude_from_auth=True)
+@read("/", exclude_from_auth=True)
 async def get_playground(request: AnyRequest) -> Response[bytes]:
     """The page."""
     return _answer(request, PAGE)
 
 
-@get(list(FILES), exclude_from_auth=True, label=f"{PREFIX}{{file}}")
+@read(list(FILES), exclude_from_auth=True, label=f"{PREFIX}{{file}}")
 async def get_playground_file(request: AnyRequest) -> Response[bytes]:
     """A module, the style sheet or an image of the page."""
     return _answer(request, FILES[request.scope["path"]])

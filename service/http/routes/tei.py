@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import msgspec
-from litestar import MediaType, Response, get, post
+from litestar import MediaType, Response, post
 from litestar.types import ASGIApp
 
 from schemas.endpoints.tei import (
@@ -33,7 +33,7 @@ from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.responses.sparse_format import SparsePairs
 from service.http.responses.vector_format import NumberList
-from service.http.route import KEY_STATUSES, Route
+from service.http.route import KEY_STATUSES, Route, read
 from service.ipc.messages import OutputSpec
 from service.ipc.sparse_row import SPARSE, expected_bytes
 from service.prompt.truncation import Side, Truncation
@@ -69,7 +69,7 @@ async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
         return await answer(call.serving.turns, lambda: _sparse(result), result, online.fingerprint)
 
 
-@get("/info")
+@read("/info")
 async def get_info(request: AnyRequest) -> Response[bytes]:
     """The model and its limits."""
     serving = serving_of(request.app)

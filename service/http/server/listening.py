@@ -19,12 +19,10 @@ from typing import Any
 import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
-from litestar.types import ASGIApp
 
 from service import metrics
 from service.checkpoint.hub import BUILTIN
 from service.http.errors import HANDLERS
-from service.http.middleware.head_method import HeadAsGet
 from service.http.routes.health import get_metrics
 from service.http.server.connection import Connection
 from service.http.server.pacing import ChunkTurns, ConnectionLimits
@@ -217,14 +215,12 @@ async def metrics_served(settings: Settings, scrape: Scrape = metrics.scrape) ->
     if settings.metrics_port is None:
         yield None
         return
-    app: ASGIApp = HeadAsGet(
-        Litestar(
-            [get_metrics],
-            state=State({"scrape": scrape}),
-            exception_handlers=HANDLERS,
-            openapi_config=None,
-            logging_config=None,
-        )
+    app = Litestar(
+        [get_metrics],
+        state=State({"scrape": scrape}),
+        exception_handlers=HANDLERS,
+        openapi_config=None,
+        logging_config=None,
     )
     config = server_config(app, settings, settings.metrics_port)
     config.lifespan = "off"

@@ -37,7 +37,7 @@ def served() -> set[tuple[str, str]]:
         (method, re.sub(r"\{(\w+):\w+\}", r"{\1}", path))
         for handler in ROUTE_HANDLERS
         for path in handler.paths
-        for method in handler.http_methods
+        for method in handler.http_methods - {"HEAD"}
     }
 
 
