@@ -14,8 +14,8 @@ import msgspec
 from schemas.base import Wire
 from schemas.parsing.explain import explain, is_unknown_field
 from schemas.parsing.lenient import lenient_body
+from schemas.parsing.reparse import convert_without_nulls, may_hold_nulls, read_broken
 from schemas.parsing.rule_error import RuleError
-from schemas.parsing.second_reading import convert_without_nulls, may_hold_nulls, read_broken
 
 _MARKS = {codecs.BOM_UTF8: " (BOM)", codecs.BOM_UTF16_LE: " of UTF-16", codecs.BOM_UTF16_BE: " of UTF-16"}
 
@@ -26,34 +26,42 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     """Decode a body strictly: no unknown fields, no numbers in strings, no values out of bounds.
 
     `ignore_unknown` skips unknown fields at every depth (`--unknown-fields ignore`), except those that would change the
-    answer. With `on_error: per_item` texts of inputs may be broken: see `schemas.parsing.second_reading`.
+    answer. With `on_error: per_item` texts of inputs may be broken: see `schemas.parsing.reparse`.
 
     Raises:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
     """
     wanted = cast("type[W]", lenient_body(type_)) if ignore_unknown else type_
     try:
-        return _decoded(raw, wanted)
-    except msgspec.ValidationError as error:
-        raise explain(str(error), type_) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what = _what(error, raw)
-    try:
-        request = read_broken(raw, wanted)
-    except msgspec.ValidationError as error:
-        raise explain(str(error), type_) from None
-    if request is None:
-        raise RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {what}")
-    return request
-
-
-def _decoded(raw: bytes, wanted: type[W]) -> W:
-    try:
         return cast(W, _decoder(wanted).decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        refused = error
+    try:
+        return _read_again(raw, wanted, refused)
     except msgspec.ValidationError as error:
-        if not (is_unknown_field(str(error)) and may_hold_nulls(raw)):
+        raise explain(str(error), type_) from None
+
+
+def _read_again(raw: bytes, wanted: type[W], refused: Exception) -> W:
+    """The request of a body that was refused at first, if it can be helped.
+
+    Raises:
+        RuleError: it is no JSON.
+        msgspec.ValidationError: a field is at fault.
+    """
+    if isinstance(refused, msgspec.ValidationError):
+        if not (is_unknown_field(str(refused)) and may_hold_nulls(raw)):
+            raise refused
+        try:
+            return convert_without_nulls(msgspec.json.decode(raw), wanted)
+        except msgspec.ValidationError:
             raise
-    return convert_without_nulls(msgspec.json.decode(raw), wanted)  # what follows the field may not even be JSON
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # what follows the field is no JSON
+            refused = error
+    request = read_broken(raw, wanted)
+    if request is None:
+        raise RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {_what(refused, raw)}")
+    return request
 
 
 @cache

@@ -14,15 +14,7 @@ from service.errors import InputError
 from service.front.admission.admission import Reservation
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
-from service.http.request_context import (
-    AnyRequest,
-    RequestContext,
-    caller_of,
-    context_of,
-    has_whole_body,
-    header,
-    header_values,
-)
+from service.http.request_context import WHOLE_BODY, AnyRequest, RequestContext, caller_of, context_of
 from service.stages import stage
 
 CHARSETS = ("utf-8", "utf8")
@@ -65,14 +57,14 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
         InputError: the body is not marked as JSON in UTF-8, is compressed, comes too slowly, or ends too early.
         RuleError: the body is not what the schema says.
     """
-    serving = serving_of(request.app)
-    caller = caller_of(request, serving.settings.request_timeout_s)
-    announced = header(request.scope, b"content-length")
+    serving, context = serving_of(request.app), context_of(request.scope)
+    caller = caller_of(context, serving.settings.request_timeout_s)
+    announced = context.headers.get(b"content-length", b"")
     num_announced = int(announced) if announced.isdigit() else 0
     max_bytes = request.route_handler.resolve_request_max_body_size() or serving.settings.max_body_bytes
     room = serving.admission.body(min(num_announced, max_bytes), caller.tenant)
     try:
-        check_kind(request, "application/json")
+        check_kind(context, "application/json")
         with stage("body"):
             if num_announced > max_bytes:
                 raise RequestEntityTooLarge
@@ -86,7 +78,7 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
     except BaseException:  # cancelled, for one
         room.close()
         raise
-    return Call(serving, context_of(request.scope), caller, body, num_bytes, room)
+    return Call(serving, context, caller, body, num_bytes, room)
 
 
 def _decode(chunks: list[bytes], type_: type[W], serving: Serving) -> W:
@@ -103,7 +95,7 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
 
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
-    if has_whole_body(request.scope):  # nothing has to be waited for, and a timer costs more than all else here
+    if WHOLE_BODY in request.scope:  # nothing has to be waited for, and a timer costs more than all else here
         return [(await _next_chunk(request, room, max_bytes))[0]]
     settings, began_s = serving.settings, asyncio.get_running_loop().time()
     chunks: list[bytes] = []
@@ -133,16 +125,16 @@ async def _next_chunk(request: AnyRequest, room: Reservation, max_bytes: int) ->
     return chunk, message.get("more_body", False)
 
 
-def check_kind(request: AnyRequest, media_type: str) -> None:
+def check_kind(context: RequestContext, media_type: str) -> None:
     """Refuse a body that its headers mark as another media type than the route's, as compressed, or as not in UTF-8.
 
     Raises:
         InputError: it is.
     """
-    sent = ", ".join(header_values(request, b"content-type"))
+    sent = context.headers.get(b"content-type", b"").decode("latin-1")
     if sent != media_type:
         _check_media_type(sent, media_type)
-    coding = ", ".join(header_values(request, b"content-encoding") or ["identity"])
+    coding = context.headers.get(b"content-encoding", b"identity").decode("latin-1")
     if coding.strip().lower() != "identity":
         raise InputError("unsupported_media_type", f"Content-Encoding: got {_shown(coding)}, expected none")
 

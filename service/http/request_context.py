@@ -28,11 +28,13 @@ TENANT = "tenant"
 LINES = "lines"
 """Log field of a stream: it goes on after its answer has begun, so the rest of its time is not that of writing."""
 
+WHOLE_BODY = "cenote_whole_body"
+"""Key of the scope where all of the body has come, and is given in one message."""
+
 _CONTEXT = "cenote_context"
-_WHOLE_BODY = "cenote_whole_body"
 
 _HARMLESS_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_TIMEOUT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
+_TIMEOUT = re.compile(rb"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
 """A JSON number without a sign, as clients print it: 30, 0.25, 1e-3."""
 
 
@@ -42,6 +44,7 @@ class RequestContext:
 
     Attributes:
         id: logged and answered verbatim.
+        headers: by name; several of one name as one, with commas between (RFC 9110 section 5.3).
         log_fields: fields of its log line beside its times: numbers, codes, configured names; nothing that a client
             sent.
         arrived_s: by `time.monotonic`.
@@ -50,6 +53,7 @@ class RequestContext:
     """
 
     id: str
+    headers: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
     log_fields: dict[str, object] = field(default_factory=dict)
     arrived_s: float = field(default_factory=time.monotonic)
     tenant: Tenant = field(init=False, repr=False)
@@ -64,19 +68,17 @@ def header(scope: Mapping[str, Any], name: bytes) -> bytes:
     return b""
 
 
-def header_values(request: AnyRequest, name: bytes) -> list[str]:
-    """All values of a header, in order. Litestar's own mapping of headers costs a short request more than the rest."""
-    return [value.decode("latin-1") for key, value in request.scope["headers"] if key == name]
-
-
 def open_request(scope: Scope | dict[str, Any]) -> RequestContext:
     """Give a request its context.
 
     Its id is the `x-request-id` that came, if it matches `[A-Za-z0-9._-]{1,128}`.
     """
-    sent = header(scope, b"x-request-id")
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        headers[name] = b"%b, %b" % (headers[name], value) if name in headers else value
+    sent = headers.get(b"x-request-id", b"")
     # No secret, so not from the system, which is asked for the generator's seed alone.
-    context = RequestContext(sent.decode() if _HARMLESS_ID.fullmatch(sent) else f"{getrandbits(128):032x}")
+    context = RequestContext(sent.decode() if _HARMLESS_ID.fullmatch(sent) else f"{getrandbits(128):032x}", headers)
     scope[_CONTEXT] = context  # type: ignore[literal-required]  # ASGI lets middleware add keys
     return context
 
@@ -87,26 +89,15 @@ def context_of(scope: Mapping[str, Any]) -> RequestContext:
     return context
 
 
-def note_whole_body(scope: Scope) -> None:
-    """Note that all of a request's body has come, and is given in one message."""
-    scope[_WHOLE_BODY] = True  # type: ignore[literal-required]  # ASGI lets servers add keys
-
-
-def has_whole_body(scope: Mapping[str, Any]) -> bool:
-    """Whether that was noted."""
-    return _WHOLE_BODY in scope
-
-
-def caller_of(request: AnyRequest, max_timeout_s: float) -> Caller:
+def caller_of(context: RequestContext, max_timeout_s: float) -> Caller:
     """The tenant of a request, and its deadline: `X-Request-Timeout` after it came, `max_timeout_s` at most.
 
     Raises:
         InputError: the header is not a number of seconds.
     """
-    context = context_of(request.scope)
     patience_s = max_timeout_s
-    if sent := header_values(request, b"x-request-timeout"):
-        asked_s = float(sent[0]) if len(sent) == 1 and _TIMEOUT.fullmatch(sent[0]) else 0.0
+    if (sent := context.headers.get(b"x-request-timeout")) is not None:
+        asked_s = float(sent) if _TIMEOUT.fullmatch(sent) else 0.0
         if asked_s < MIN_TIMEOUT_S:
             message = f"X-Request-Timeout: expected one number of seconds from {MIN_TIMEOUT_S:g}, such as 2.5"
             raise InputError("invalid_request", message, param="X-Request-Timeout")

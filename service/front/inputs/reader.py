@@ -13,7 +13,7 @@ from schemas.content.file import FilePart
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
-from schemas.parsing.second_reading import what_is_broken
+from schemas.parsing.reparse import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.inputs.checking import check_input

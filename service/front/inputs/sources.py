@@ -11,8 +11,8 @@ from schemas.content.messages import Message, conversations
 from schemas.content.parts import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.parsing.reparse import what_is_broken
 from schemas.parsing.rules import token_arrays
-from schemas.parsing.second_reading import what_is_broken
 from service.errors import InputError
 from service.front.job import JobInput, PromptOptions, Source
 from service.front.placed_media import PlacedMedia

@@ -93,6 +93,7 @@ class LoggedRequest:
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
         method, path = str(scope.get("method")), scope["path"]
+        sent = self.context.headers.get(b"traceparent")
         done = AccessRecord(
             method=method if method in METHODS else OTHER,
             route=LABELS.get(path) or _template_of(path),
@@ -101,7 +102,7 @@ class LoggedRequest:
             began_ns=self.began_ns,
             total_s=ended_s - self.began_s,
             request_id=self.context.id,
-            trace=trace_context(scope["headers"]),
+            trace=None if sent is None else trace_context(sent),
             stages=self.stages,
             log_fields=fields,
         )

@@ -1,7 +1,7 @@
 """What is known of a request once it is over, for its log line and its span, and the W3C trace it belongs to."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -28,16 +28,16 @@ class TraceContext:
     is_sampled: bool
 
 
-def trace_context(headers: Iterable[tuple[bytes, bytes]]) -> TraceContext | None:
-    """The `traceparent` of a request; None where it is absent or malformed: the request is served all the same.
+def trace_context(sent: bytes) -> TraceContext | None:
+    """The `traceparent` of a request; None where it is malformed: the request is served all the same.
 
     Source: W3C Trace Context (2021), section 3.2. It defines no response header.
     """
-    sent = [value for name, value in headers if name == b"traceparent"]
-    found = _TRACEPARENT.match(sent[0].strip()) if len(sent) == 1 else None
+    sent = sent.strip()
+    found = _TRACEPARENT.match(sent)
     if found is None or found["version"] == b"ff":
         return None
-    rest = sent[0].strip()[found.end() :]
+    rest = sent[found.end() :]
     if rest and (found["version"] == b"00" or not rest.startswith(b"-")):  # later versions may append fields
         return None
     if not int(found["trace"], 16) or not int(found["parent"], 16):

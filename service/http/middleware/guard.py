@@ -17,7 +17,7 @@ from service.front.admission.api_keys import Keyring, LoadedKey
 from service.front.serving.serving import Serving
 from service.front.tenant import Tenant
 from service.http.errors import refuse, retry_headers
-from service.http.request_context import TENANT, context_of, header
+from service.http.request_context import TENANT, context_of
 from service.http.route_table import OPEN_PATHS
 from service.http.tenant_counts import EVERYONE
 
@@ -48,7 +48,7 @@ class Guard:
             if scope["path"] not in OPEN_PATHS:
                 context.log_fields[TENANT] = EVERYONE
             open_party("")
-            context.tenant = Tenant.without_key(header(scope, b"authorization"))
+            context.tenant = Tenant.without_key(context.headers.get(b"authorization", b""))
             await self._app(scope, receive, send)
         else:
             await self._with_key(keyring, scope, receive, send)

@@ -3,7 +3,7 @@
 Errors are always JSON. Headers hold a few numbers, however many vectors there are, so no proxy's limit is met.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from litestar.types import ASGIApp
 
@@ -16,6 +16,8 @@ from service.http.responses.vector_format import VectorFormat
 from service.stages import stage
 
 JSON = "application/json"
+ANY = (b"", b"*/*", b"application/json")
+"""`Accept` of nearly all clients: none of them prefers raw bytes."""
 BYTES = "application/octet-stream"
 
 VARY = [(b"vary", b"Accept")]
@@ -44,7 +46,7 @@ def raw_answer(
         return reply(turns, BodyParts(map(vector_format.raw, rows)), headers, BYTES, result.hold)
 
 
-def is_answered_raw(accept: Sequence[str], request: EmbeddingRequest) -> bool:
+def is_answered_raw(accept: bytes, request: EmbeddingRequest) -> bool:
     """True if the client prefers raw bytes to JSON.
 
     `encoding_format` has no say: it is about how JSON holds a vector, and OpenAI's client sends it unasked.
@@ -52,7 +54,7 @@ def is_answered_raw(accept: Sequence[str], request: EmbeddingRequest) -> bool:
     Raises:
         InputError: raw bytes and `on_error: per_item` at once.
     """
-    if not accept or (accept[0] == JSON and len(accept) == 1) or not prefers_bytes(accept):
+    if accept in ANY or not prefers_bytes(accept.decode("latin-1")):
         return False
     if request.on_error == "per_item":
         raise InputError(
@@ -64,8 +66,8 @@ def is_answered_raw(accept: Sequence[str], request: EmbeddingRequest) -> bool:
     return True
 
 
-def prefers_bytes(accept: Sequence[str]) -> bool:
-    """True if `Accept` headers rank raw bytes above JSON.
+def prefers_bytes(accept: str) -> bool:
+    """True if an `Accept` header ranks raw bytes above JSON.
 
     Bytes are for a client that asks for them: by a higher `q`, or at the same `q` by naming the type where JSON is only
     one of `*/*`. Everything else is JSON: no header, `*/*`, both types named alike, and a header that allows neither:
@@ -86,9 +88,9 @@ def _preference(media_type: str, ranges: list[tuple[str, float]]) -> Preference:
     return (q, best) if q > 0 else NOT_ACCEPTABLE
 
 
-def _ranges(accept: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _ranges(accept: str) -> Iterator[tuple[str, float]]:
     """Media ranges in lower case with their qualities; malformed ones are skipped, other parameters ignored."""
-    for member in filter(None, ",".join(accept).split(",")):
+    for member in filter(None, accept.split(",")):
         name, *parameters = (part.strip().lower() for part in member.split(";"))
         quality = next((value for key, _, value in (p.partition("=") for p in parameters) if key.strip() == "q"), "1")
         if (q := _quality(quality.strip())) is not None:

@@ -31,7 +31,7 @@ from service.http.examples import (
     usage,
     user,
 )
-from service.http.request_context import AnyRequest, header_values
+from service.http.request_context import AnyRequest
 from service.http.responses.answer import MAX_VECTORS_ON_LOOP, answer, observe
 from service.http.responses.early_entries import EarlyEntries
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
@@ -46,7 +46,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
     with await read_call(request, EmbeddingRequest) as call:
         serving, body = call.serving, call.body
         check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
-        is_raw = is_answered_raw(header_values(request, b"accept"), body)
+        is_raw = is_answered_raw(call.context.headers.get(b"accept", b""), body)
         online = serving.find(body.model, "vector", "`/v1/embeddings`")
         name = body.model or online.model.name
         vector_format = VectorFormat.of(body)

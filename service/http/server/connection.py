@@ -24,7 +24,7 @@ from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, retry_headers
-from service.http.request_context import note_whole_body, open_request
+from service.http.request_context import WHOLE_BODY, open_request
 from service.http.server.answer_head import sender
 from service.http.server.hang_up import HangUp
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
@@ -143,7 +143,7 @@ class Connection(H11Protocol):
         if cycle.disconnected:  # before this task began
             self._cancel_request()
         if not cycle.more_body:
-            note_whole_body(scope)
+            scope[WHOLE_BODY] = True  # type: ignore[literal-required]  # ASGI lets servers add keys
         try:
             await self._served(scope, receive, sender(cycle, self.conn.begin_answer))
         except asyncio.CancelledError:

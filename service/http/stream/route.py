@@ -60,8 +60,8 @@ HEADERS = [
 @post("/v1/embeddings/stream", status_code=200)
 async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     """One line for each line, as they are done. Errors before the first line are answered as on any other route."""
-    serving = serving_of(request.app)
-    check_kind(request, NDJSON)
+    serving, context = serving_of(request.app), context_of(request.scope)
+    check_kind(context, NDJSON)
     options = read_options(request.scope["query_string"], ignore_unknown=serving.ignores_unknown_fields)
     base = base_request(options)
     if serving.is_draining:
@@ -73,8 +73,8 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     online.model.keeps_order(options.part_order)
     embedding_truncation(base, online.model.profile.max_tokens)
     output = output_spec(base, VectorFormat.of(base), online.model)
-    caller = caller_of(request, serving.settings.request_timeout_s)
-    rate_limit = StreamRateLimit(context_of(request.scope).meter)
+    caller = caller_of(context, serving.settings.request_timeout_s)
+    rate_limit = StreamRateLimit(context.meter)
     return EmbeddingStream(serving, online, base, output, caller, rate_limit, name)
 
 

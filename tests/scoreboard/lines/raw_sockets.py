@@ -123,8 +123,8 @@ LINE = Line(
         Sabotage(
             name="a media type is not looked at, and its fault is not caught",
             file="service/http/body.py",
-            old='    sent = ", ".join(header_values(request, b"content-type"))\n',
-            new='    sent = request.headers["content-type"]\n    assert sent == "application/json"\n',
+            old='    sent = context.headers.get(b"content-type", b"").decode("latin-1")\n',
+            new='    sent = context.headers[b"content-type"].decode()\n    assert sent == "application/json"\n',
             size=1_500,
         ),
     ),

@@ -43,15 +43,15 @@ JSON = [
 
 @pytest.mark.parametrize("accept", BYTES)
 def test_bytes_are_for_who_says_so(accept: str) -> None:
-    assert prefers_bytes([accept])
+    assert prefers_bytes(accept)
 
 
 @pytest.mark.parametrize("accept", JSON)
 def test_everything_else_is_json(accept: str) -> None:
-    assert not prefers_bytes([accept])
+    assert not prefers_bytes(accept)
 
 
 def test_no_header_is_json_and_several_headers_are_one_list() -> None:
-    assert not prefers_bytes([])
-    assert prefers_bytes(["application/json;q=0.1", "application/octet-stream"])
-    assert not prefers_bytes(["application/json", "application/octet-stream;q=0.9"])
+    assert not prefers_bytes("")
+    assert prefers_bytes("application/json;q=0.1, application/octet-stream")
+    assert not prefers_bytes("application/json, application/octet-stream;q=0.9")
