@@ -87,9 +87,9 @@ class LoggedRequest:
             message = {**message, "body": body[last:]}
         await self.server_send(message)
 
-    def finish(self, tracing: Tracing | None) -> None:
-        """Have it counted and logged, now that it is over; and its span sent if there is a `tracing`."""
-        scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields
+    def account(self, ended_s: float, tracing: Tracing | None) -> None:
+        """Count the request, send its span if there is a `tracing`, and log it, all at the time that it ended."""
+        scope, fields = self.scope, self.context.log_fields
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
         method, path = str(scope.get("method")), scope["path"]
@@ -106,26 +106,22 @@ class LoggedRequest:
             stages=self.stages,
             log_fields=fields,
         )
-        AFTERWARDS.add(partial(_account, done, logging.DEBUG if path in PROBES else logging.INFO, tracing))
-
-
-def _account(done: AccessRecord, level: int, tracing: Tracing | None) -> None:
-    """Count a request, send its span, and log it at the time that it ended."""
-    _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
-    metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
-    if isinstance(tenant := done.log_fields.get(TENANT), str):
-        TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
-    stages_ms = done.stages.ms()
-    for name, ms in stages_ms.items():
-        metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
-    trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
-    if logger.isEnabledFor(level):
-        # `logger.log` would look for its caller's file and line, which no line shows, for every request.
-        record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
-        record.created = done.began_ns / 1e9 + done.total_s
-        record.msecs = record.created % 1 * 1e3
-        record.__dict__.update(done.line(stages_ms, trace_id))
-        logger.handle(record)
+        _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
+        metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
+        if isinstance(tenant := fields.get(TENANT), str):
+            TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
+        stages_ms = done.stages.ms()
+        for name, ms in stages_ms.items():
+            metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
+        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
+        level = logging.DEBUG if path in PROBES else logging.INFO
+        if logger.isEnabledFor(level):
+            # `logger.log` would look for its caller's file and line, which no line shows, for every request.
+            record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
+            record.created = done.began_ns / 1e9 + done.total_s
+            record.msecs = record.created % 1 * 1e3
+            record.__dict__.update(done.line(stages_ms, trace_id))
+            logger.handle(record)
 
 
 class AccessLog:
@@ -153,7 +149,7 @@ class AccessLog:
                 request.status = CLIENT_CLOSED_REQUEST
             raise
         finally:
-            request.finish(self._tracing)
+            AFTERWARDS.add(partial(request.account, time.perf_counter(), self._tracing))
 
 
 def _template_of(path: str) -> str:

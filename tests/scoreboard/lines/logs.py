@@ -111,8 +111,8 @@ LINE = Line(
         Sabotage(
             name="a failure is told with its objects",
             file="service/http/middleware/access_log.py",
-            old="    stages_ms = done.stages.ms()\n",
-            new="    stages_ms = done.stages.ms()\n    logger.info(str(object()))\n",
+            old="        stages_ms = done.stages.ms()\n",
+            new="        stages_ms = done.stages.ms()\n        logger.info(str(object()))\n",
             size=5,
         ),
     ),

@@ -107,8 +107,8 @@ LINE = Line(
         Sabotage(
             name="every request leaves a little behind",
             file="service/http/middleware/access_log.py",
-            old="        scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields\n",
-            new="        scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields\n"
+            old="        scope, fields = self.scope, self.context.log_fields\n",
+            new="        scope, fields = self.scope, self.context.log_fields\n"
             "        self.serving.__dict__.setdefault('kept', []).append(bytearray(4096))\n",
             size=60,
         ),
