@@ -60,14 +60,14 @@ class HumanFormatter(logging.Formatter):
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes each line when it is logged, or several `together`: a write costs more than to format a line."""
+    """Writes each line when it is logged, or several at once: a write costs more than to format a line."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._held: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or hold it until the `with` of `together` is left. Raises nothing, as no handler does."""
+        """Write a line, or hold it. Raises nothing, as no handler does."""
         if self._held is None:
             super().emit(record)
             return
@@ -76,16 +76,8 @@ class LineHandler(logging.StreamHandler[TextIO]):
         except Exception:  # noqa: BLE001  # as `logging.StreamHandler` has it
             self.handleError(record)
 
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """Hold the lines of all threads for the length of the `with`, and write them at once. Not within itself."""
-        self._hold([])
-        try:
-            yield
-        finally:
-            self._hold(None)
-
-    def _hold(self, held: list[str] | None) -> None:
+    def hold(self, held: list[str] | None) -> None:
+        """Write the lines that were held, and hold further ones in `held`; None writes each when it is logged."""
         self.acquire()
         try:
             lines, self._held = self._held, held
@@ -100,12 +92,15 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Write what is logged in the `with` in one piece; see `LineHandler.together`."""
-    with contextlib.ExitStack() as stack:
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, LineHandler):
-                stack.enter_context(handler.together())
+    """Write what all threads log in the `with` in one piece. Not within itself."""
+    handlers = [one for one in logging.getLogger().handlers if isinstance(one, LineHandler)]
+    for one in handlers:
+        one.hold([])
+    try:
         yield
+    finally:
+        for one in handlers:
+            one.hold(None)
 
 
 class ModelFilter(logging.Filter):

@@ -13,22 +13,6 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import INF, floatToGoString
 
 
-class Observed:
-    """The values of one label."""
-
-    __slots__ = ("_bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self.counts = [0] * len(bounds)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count a value in the first bucket whose bound it does not exceed."""
-        self.counts[bisect_left(self._bounds, value)] += 1
-        self.total += value
-
-
 class LoopHistogram(Collector):
     """A histogram with one label.
 
@@ -47,19 +31,25 @@ class LoopHistogram(Collector):
         self._about = about
         self._bounds = (*map(float, buckets), INF)
         self._label = label
-        self._observed: dict[str, Observed] = {}
+        self._counts: dict[str, list[int]] = {}
+        self._totals: dict[str, float] = {}
         registry.register(self)
 
-    def labels(self, value: str) -> Observed:
-        """Return the child with the label `value`; its series exists from here on."""
-        if value not in self._observed:
-            self._observed[value] = Observed(self._bounds)
-        return self._observed[value]
+    def show(self, label: str) -> None:
+        """Begin the series of a label, which has observed nothing."""
+        self._counts[label], self._totals[label] = [0] * len(self._bounds), 0.0
+
+    def observe(self, label: str, value: float) -> None:
+        """Count a value in the first bucket whose bound it does not exceed."""
+        if label not in self._counts:
+            self.show(label)
+        self._counts[label][bisect_left(self._bounds, value)] += 1
+        self._totals[label] += value
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """The series, as they are now."""
         family = HistogramMetricFamily(self._name, self._about, labels=[self._label])
-        for value, observed in self._observed.items():
-            sums = zip(map(floatToGoString, self._bounds), accumulate(observed.counts), strict=True)
-            family.add_metric([value], list(sums), observed.total)
+        for label, counts in self._counts.items():
+            sums = zip(map(floatToGoString, self._bounds), accumulate(counts), strict=True)
+            family.add_metric([label], list(sums), self._totals[label])
         yield family

@@ -79,7 +79,7 @@ MEDIA_FETCHED_BYTES = counter("cenote_media_fetched_bytes_total", "Bytes of medi
 MEDIA_MEMORY_BYTES = gauge("cenote_media_memory_bytes", "Bytes of fetched images kept for revalidation")
 
 for _stage in (*STAGES, *ENGINE_STAGES):
-    STAGE_SECONDS.labels(_stage)
+    STAGE_SECONDS.show(_stage)
 for _code in ERROR_CODES:
     ERRORS.labels(_code)
 for _reason in ("deadline", "lost", "memory", "start", "time"):

@@ -14,9 +14,10 @@ def test_the_exposition_is_that_of_prometheus_client() -> None:
     stock = Histogram(NAME, ABOUT, ["stage"], registry=theirs, buckets=SECONDS)
     values = [0.0, 0.002, 0.0020001, 0.01, 59.9, 60.0, 60.1, 1e6]
     for stage, some in (("engine", values), ("write", values[:3]), ("fetch", [])):
-        of_stage = own.labels(stage), stock.labels(stage)
+        own.show(stage)
+        stock.labels(stage)
         for value in some:
-            for one in of_stage:
-                one.observe(value)
+            own.observe(stage, value)
+            stock.labels(stage).observe(value)
     assert generate_latest(ours) == generate_latest(theirs)
     assert b'cenote_stage_seconds_bucket{le="0.002",stage="engine"} 2.0' in generate_latest(ours)

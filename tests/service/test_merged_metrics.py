@@ -22,7 +22,7 @@ metrics.show_limits(Settings())
 metrics.REQUESTS.labels("/v1/embeddings", "200").inc(10 * num)
 if num == 2:
     metrics.REQUESTS.labels("/v2/embed", "400").inc()
-metrics.REQUEST_SECONDS.labels("/v1/embeddings").observe(0.004 if num == 1 else 40)
+metrics.REQUEST_SECONDS.observe("/v1/embeddings", 0.004 if num == 1 else 40)
 metrics.QUEUE_INPUTS.set(num)
 for name in ("one", odd):
     series = EngineSeries(name)

@@ -107,12 +107,12 @@ class LoggedRequest:
             log_fields=fields,
         )
         _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
-        metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
+        metrics.REQUEST_SECONDS.observe(done.route, done.total_s)
         if isinstance(tenant := fields.get(TENANT), str):
             TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
         stages_ms = done.stages.ms()
         for name, ms in stages_ms.items():
-            metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
+            metrics.STAGE_SECONDS.observe(name, ms / 1e3)
         trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level):

@@ -126,7 +126,7 @@ class StreamSession:
         finally:
             self.window.leave(load)
         for name, ms in stages.ms().items():
-            metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
+            metrics.STAGE_SECONDS.observe(name, ms / 1e3)
 
     async def _results(self, group: Sequence[Item]) -> list[InputResult | RuleError]:
         """The vector or the error of each item, in the group's order."""
