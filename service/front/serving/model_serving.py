@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from schemas.endpoints.health import ModelHealth
-from schemas.fields import PartOrder
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import canonical_name, find_checkpoint
 from service.decode.start import Decoders
@@ -25,7 +24,7 @@ from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import ModelUuids, UuidStore
 from service.front.served_model import ServedModel, load_served_model, name_of
 from service.front.serving.embedder import Embedder
-from service.front.serving.fingerprint import fingerprint_in_order, model_fingerprint
+from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.shared_towers import SharedTowers
@@ -53,10 +52,6 @@ class Online:
     embedder: Embedder
     reader: InputReader
     fingerprint: str
-
-    def fingerprint_of(self, part_order: PartOrder | None) -> str:
-        """The fingerprint of vectors whose parts were read in this order."""
-        return fingerprint_in_order(self.fingerprint, part_order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from service.errors import InputError, ServiceError
 from service.front.inputs.token_pooling import check_pooling
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.served_model import ServedModel
+from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
@@ -89,7 +90,7 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
-    made_by = online.fingerprint_of(body.part_order)
+    made_by = fingerprint_in_order(online.fingerprint, body.part_order)
     return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, model, made_by)
 
 

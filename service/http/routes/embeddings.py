@@ -15,6 +15,7 @@ from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import EmbedResult, InputResult
 from service.front.served_model import ServedModel
+from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
 from service.http.errors import report_error
@@ -53,7 +54,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
         id_, places = call.context.id, list[ChunkPlace]()
-        made_by = online.fingerprint_of(body.part_order)
+        made_by = fingerprint_in_order(online.fingerprint, body.part_order)
         early = EarlyEntries(
             serving.turns,
             vector_format,

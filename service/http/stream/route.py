@@ -23,6 +23,7 @@ from service.errors import UnavailableError
 from service.front.admission.load import QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.lengths import embedding_truncation
+from service.front.serving.fingerprint import fingerprint_in_order
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
@@ -101,7 +102,7 @@ class EmbeddingStream:
     @property
     def fingerprint(self) -> str:
         """Of all its vectors."""
-        return self.online.fingerprint_of(self.base.part_order)
+        return fingerprint_in_order(self.online.fingerprint, self.base.part_order)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
