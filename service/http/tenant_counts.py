@@ -52,17 +52,21 @@ class TenantCounts(Collector):
         self._other = TenantCount()
         self._least = 0  # of the named, when last looked: they only rise
 
-    def embedded(self, tenant: str, num_inputs: int, num_tokens: int) -> None:
-        """Count inputs that have been answered."""
-        for count in self._of(tenant, num_inputs):
-            count.inputs += num_inputs
-            count.tokens += num_tokens
+    def count(self, tenant: str, *, requests: int = 0, inputs: int = 0, tokens: int = 0, errors: int = 0) -> None:
+        """Add what a tenant has had, to its own series and while it has none to the one that is shared.
 
-    def ended(self, tenant: str, *, is_error: bool) -> None:
-        """Count a request that is over."""
-        for count in self._of(tenant, is_error):
-            count.requests += 1
-            count.errors += is_error
+        Args:
+            requests: that are over.
+            inputs: that have been answered, with so many `tokens`.
+            errors: of these requests.
+        """
+        own = self._counts.setdefault(tenant, TenantCount())
+        own.weight += inputs + errors
+        for one in (own,) if tenant in self._named or self._is_let_in(tenant, own) else (own, self._other):
+            one.requests += requests
+            one.inputs += inputs
+            one.tokens += tokens
+            one.errors += errors
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """The series, as they are now."""
@@ -72,16 +76,6 @@ class TenantCounts(Collector):
             for tenant, count in counts.items():
                 family.add_metric([tenant], getattr(count, name))
             yield family
-
-    def _of(self, tenant: str, weight: int) -> tuple[TenantCount, ...]:
-        """What to count in: a tenant's own, and what is shared while it has no series."""
-        count = self._counts.get(tenant)
-        if count is None:
-            count = self._counts[tenant] = TenantCount()
-        count.weight += weight
-        if tenant in self._named or self._is_let_in(tenant, count):
-            return (count,)
-        return (count, self._other)
 
     def _is_let_in(self, tenant: str, count: TenantCount) -> bool:
         """Give a tenant a series if it is loud enough."""

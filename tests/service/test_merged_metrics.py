@@ -34,9 +34,9 @@ for name in ("one", odd):
     series.tier_corrupt("disk").inc(3 * num)
     series.tier_corrupt("vectors").inc(3 * num)
 series.engine_ready.set(0)
-TENANTS.embedded("acme", 5, 50)
+TENANTS.count("acme", inputs=5, tokens=50)
 for number in range(25):
-    TENANTS.embedded(f"{num}-{number}", 100 if num == 2 else 1, 1)
+    TENANTS.count(f"{num}-{number}", inputs=100 if num == 2 else 1, tokens=1)
 sys.stdout.buffer.write(metrics.render())
 """
 

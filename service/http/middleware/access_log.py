@@ -109,7 +109,7 @@ class LoggedRequest:
         _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
         metrics.REQUEST_SECONDS.observe(done.route, done.total_s)
         if isinstance(tenant := fields.get(TENANT), str):
-            TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
+            TENANTS.count(tenant, requests=1, errors=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
         stages_ms = done.stages.ms()
         for name, ms in stages_ms.items():
             metrics.STAGE_SECONDS.observe(name, ms / 1e3)

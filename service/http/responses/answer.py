@@ -209,6 +209,6 @@ def observe(result: EmbedResult, context: RequestContext) -> None:
 
 def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:
     if isinstance(tenant, str):
-        TENANTS.embedded(tenant, num_inputs, counts.num_tokens)
+        TENANTS.count(tenant, inputs=num_inputs, tokens=counts.num_tokens)
     metrics.INPUTS.observe(num_inputs)
     counts.observe()

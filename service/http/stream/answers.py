@@ -108,7 +108,7 @@ class StreamTally:
         self.num_answered += len(answered)
         self.num_failed += num_failed
         self._num_batched = max([self._num_batched, *(one.vector.num_batched for one in answered)])
-        TENANTS.embedded(self.tenant, len(answered) + num_failed, group.num_tokens)
+        TENANTS.count(self.tenant, inputs=len(answered) + num_failed, tokens=group.num_tokens)
         group.observe()
         metrics.STREAM_LINES.labels("embedding").inc(len(answered))
         metrics.STREAM_LINES.labels("error").inc(num_failed)
