@@ -8,14 +8,6 @@ with the tokens that it repeats of the one before.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schemas.endpoints.embed import EmbedApiVersion, EmbedBilledUnits
-from schemas.endpoints.image_embeds import ImageEmbedsUsage
-from schemas.endpoints.rerank_v2 import (
-    DOCUMENTS_PER_UNIT,
-    CohereRerankBilledUnits,
-    CohereRerankMeta,
-    CohereRerankTokens,
-)
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
 from service.ipc.vectors import Vector
@@ -99,35 +91,6 @@ class InputCounts:
             encoder_cache_misses=self.num_misses,
             precomputed_images=self.num_precomputed,
         )
-
-    def image_usage(self, num_images: int) -> ImageEmbedsUsage:
-        """`usage` of features of images; `num_images` counts those that failed too."""
-        return ImageEmbedsUsage(
-            num_images=num_images,
-            image_tokens=self.num_visual_tokens,
-            encoder_cache_hits=self.num_hits,
-            encoder_cache_misses=self.num_misses,
-        )
-
-    def billed_units(self) -> EmbedBilledUnits:
-        """The same in Cohere's units."""
-        return EmbedBilledUnits(
-            input_tokens=self.num_tokens - self.num_visual_tokens,
-            image_tokens=self.num_visual_tokens,
-            images=self.num_images,
-        )
-
-    def rerank_meta(self, num_documents: int, version: str) -> CohereRerankMeta:
-        """The same of a comparison in Cohere's units; `num_documents` that were answered."""
-        return CohereRerankMeta(
-            api_version=EmbedApiVersion(version=version),
-            billed_units=CohereRerankBilledUnits(search_units=-(-num_documents // DOCUMENTS_PER_UNIT)),
-            tokens=CohereRerankTokens(input_tokens=self.num_tokens),
-        )
-
-    def raw_headers(self) -> dict[str, str]:
-        """Headers of a raw answer, which has no `usage`."""
-        return {"x-embedding-truncated": str(self.num_truncated), "x-prompt-tokens": str(self.num_tokens)}
 
     def observe(self) -> None:
         """Add these inputs to the metrics, once: a request's when it is answered, a stream's group by group."""

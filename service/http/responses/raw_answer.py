@@ -39,7 +39,8 @@ def raw_answer(
         (b"x-embedding-shape", b"%d,%d" % (len(rows), dimensions)),
         (b"x-embedding-dtype", vector_format.dtype.encode()),
         (b"x-embedding-endianness", b"big" if vector_format.is_big_endian else b"little"),
-        *((name.encode(), value.encode()) for name, value in result.counts.raw_headers().items()),
+        (b"x-embedding-truncated", b"%d" % result.counts.num_truncated),
+        (b"x-prompt-tokens", b"%d" % result.counts.num_tokens),
         *VARY,
     ]
     with stage("write"):

@@ -179,14 +179,18 @@ def _images(answered: Sequence[EmbeddedInput]) -> list[EmbedImage]:
 
 
 def _meta(done: EmbeddedRequest) -> EmbedMeta:
-    result = done.result
+    result, counts = done.result, done.result.counts
     cut = [i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput) and one.prompt.truncated]
     warnings = [f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else []
     if done.model.looks_queries_up and done.body.input_type is None:
         warnings.append(AS_DOCUMENTS)
     return EmbedMeta(
-        billed_units=result.counts.billed_units(),
-        tokens=EmbedTokens(input_tokens=result.counts.num_tokens),
+        billed_units=EmbedBilledUnits(
+            input_tokens=counts.num_tokens - counts.num_visual_tokens,
+            image_tokens=counts.num_visual_tokens,
+            images=counts.num_images,
+        ),
+        tokens=EmbedTokens(input_tokens=counts.num_tokens),
         truncated_inputs=cut,
         warnings=warnings or UNSET,
     )

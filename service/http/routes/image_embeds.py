@@ -91,7 +91,12 @@ class EntryWriter:
             created=int(time.time()),
             model=name,
             data=[self._entry(index, one) for index, one in enumerate(result.inputs)],
-            usage=result.counts.image_usage(len(result.inputs)),
+            usage=ImageEmbedsUsage(
+                num_images=len(result.inputs),
+                image_tokens=result.counts.num_visual_tokens,
+                encoder_cache_hits=result.counts.num_hits,
+                encoder_cache_misses=result.counts.num_misses,
+            ),
         )
 
     def _entry(self, index: int, one: InputResult) -> ImageEmbedsData:

@@ -20,7 +20,13 @@ from schemas.endpoints.rerank import (
     RerankResult,
     TextRank,
 )
-from schemas.endpoints.rerank_v2 import CohereRerankMeta, CohereRerankRequest
+from schemas.endpoints.rerank_v2 import (
+    DOCUMENTS_PER_UNIT,
+    CohereRerankBilledUnits,
+    CohereRerankMeta,
+    CohereRerankRequest,
+    CohereRerankTokens,
+)
 from schemas.endpoints.score_fields import RerankDocument
 from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request
 from service.front.scoring.comparison import Comparison, Side
@@ -94,14 +100,13 @@ def _comparison(call: Call[Any], body: RerankRequest, documents_name: str = "doc
 
 
 def _response(done: ScoredCall, body: RerankRequest) -> RerankResponse:
-    counts, num_documents = done.scores.result.counts, len(done.scores.scores)
     return RerankResponse(
         id=f"rerank-{done.id}",
         model=done.name,
         results=_results(done, body),
         errors=[report_error(one, done.id) for one in done.scores.errors] or UNSET,
-        meta=counts.rerank_meta(num_documents, "1"),
-        usage=counts.usage(num_documents),
+        meta=_meta(done, "1"),
+        usage=done.scores.result.counts.usage(len(done.scores.scores)),
     )
 
 
@@ -110,7 +115,16 @@ def _response_v2(done: ScoredCall, body: RerankRequest) -> CohereRerankResponse:
         id=f"rerank-{done.id}",
         results=_results(done, body),
         errors=[report_error(one, done.id) for one in done.scores.errors] or UNSET,
-        meta=done.scores.result.counts.rerank_meta(len(done.scores.scores), "2"),
+        meta=_meta(done, "2"),
+    )
+
+
+def _meta(done: ScoredCall, version: str) -> CohereRerankMeta:
+    units = -(-len(done.scores.scores) // DOCUMENTS_PER_UNIT)
+    return CohereRerankMeta(
+        api_version=EmbedApiVersion(version=version),
+        billed_units=CohereRerankBilledUnits(search_units=units),
+        tokens=CohereRerankTokens(input_tokens=done.scores.result.counts.num_tokens),
     )
 
 
