@@ -1,4 +1,4 @@
-"""What is known of a request on its way, kept in its ASGI scope: id, log fields, tenant, arrival, caller."""
+"""The facts of a request on its way, kept in its ASGI scope: id, headers, log fields, tenant, arrival, caller."""
 
 import re
 import time
@@ -40,7 +40,7 @@ _TIMEOUT = re.compile(rb"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
 
 @dataclass(slots=True)
 class RequestContext:
-    """What is known of one request.
+    """The facts of one request.
 
     Attributes:
         id: logged and answered verbatim.

@@ -1,4 +1,4 @@
-"""What the document says of a route: stands beside its handler, whose path and method it has."""
+"""The description of a route in the document. It stands beside the handler, whose path and method it has."""
 
 import re
 from collections.abc import Mapping

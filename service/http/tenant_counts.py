@@ -1,4 +1,4 @@
-"""What each tenant has asked for: the loudest have series of their own, all others share one.
+"""Counts by tenant: the loudest have series of their own, all others share one.
 
 A tenant's name is what the key file calls it, never a key. Loud is who had the most inputs since the start; a request
 that was refused weighs as one. A name that has a series keeps it until another weighs a quarter more: so those that are
@@ -17,7 +17,7 @@ MAX_NAMED = 20
 """Tenants with series of their own."""
 
 LEAD = 1.25
-"""How much more than the quietest of these a tenant must weigh to take its place."""
+"""So many times the weight of the quietest of these takes its place."""
 
 OTHER = "other"
 EVERYONE = "everyone"

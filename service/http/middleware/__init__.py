@@ -1,1 +1,1 @@
-"""What happens to every request, whatever its route."""
+"""The steps that every request takes, whatever its route."""

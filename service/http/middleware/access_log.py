@@ -63,7 +63,7 @@ class LoggedRequest:
     answering_s: float = 0.0
 
     async def receive(self) -> HTTPReceiveMessage:
-        """The next message of the body. There is none of a client that has gone: the server cancels its request."""
+        """The next message of the body. There is none of a client that disconnected: the server cancels its request."""
         message = await self.server_receive()
         if message["type"] == "http.disconnect":
             await asyncio.Event().wait()

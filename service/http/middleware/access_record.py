@@ -1,4 +1,4 @@
-"""What is known of a request once it is over, for its log line and its span, and the W3C trace it belongs to."""
+"""The facts of a request that is over, for its log line and its span, and the W3C trace it belongs to."""
 
 import re
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ logger = logging.getLogger("cenote.server")
 
 FIRST_SERVER_ERROR = 500
 SAY_EVERY_S = 60.0
-"""How often a collector that takes no spans is logged."""
+"""Between two log lines about a collector that takes no spans."""
 EXPORTER = "opentelemetry.exporter"
 """Of the library's loggers, those that say why an export failed: each try, each batch."""
 

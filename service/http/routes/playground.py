@@ -41,7 +41,7 @@ def _answer(request: AnyRequest, file: PageFile) -> Response[bytes]:
 
 
 def _has(conditions: list[str], etag: str) -> bool:
-    """Whether the client says that it has this version.
+    """True if the client says that it has this version.
 
     Source: RFC 9110 section 13.1.2; the comparison is the weak one.
     """

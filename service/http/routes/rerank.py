@@ -93,7 +93,7 @@ def _as_v1(body: AnyRerankRequest) -> RerankRequest:
 
 
 def _comparison(call: Call[Any], body: RerankRequest, documents_name: str = "documents") -> Comparison:
-    """What `body` wants compared, which is the call's own or made of it."""
+    """The comparison that `body` wants, which is the call's own or made of it."""
     queries = Side("query", body.query, body.max_tokens_per_query)
     asked = comparison(body, queries, Side(documents_name, body.documents, body.max_tokens_per_doc))
     return replace(asked, answer_bytes=call.num_bytes) if body.return_documents else asked

@@ -76,7 +76,7 @@ async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> S
 
 
 def comparison(body: ScoreRequest | RerankRequest, queries: Side, documents: Side) -> Comparison:
-    """What a request wants compared, apart from the fields that hold both sides."""
+    """The comparison that a request wants, apart from the fields that hold both sides."""
     return Comparison(
         queries=queries,
         documents=documents,
