@@ -58,10 +58,9 @@ def _read_again(raw: bytes, wanted: type[W], refused: Exception) -> W:
             raise
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # what follows the field is no JSON
             refused = error
-    request = read_broken(raw, wanted)
-    if request is None:
-        raise RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {_what(refused, raw)}")
-    return request
+    if (request := read_broken(raw, wanted)) is not None:
+        return request
+    raise RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {_what(refused, raw)}")
 
 
 @cache
@@ -72,9 +71,8 @@ def _decoder(wanted: type[Wire]) -> msgspec.json.Decoder[Wire]:
 def _what(error: Exception, raw: bytes) -> str:
     if isinstance(error, msgspec.DecodeError):
         return _malformed(str(error), raw)
-    if isinstance(error, RecursionError):
-        return "text that is nested too deeply"
-    return _mark(raw) or "text that is not UTF-8"
+    is_deep = isinstance(error, RecursionError)
+    return "text that is nested too deeply" if is_deep else _mark(raw) or "text that is not UTF-8"
 
 
 def _malformed(text: str, raw: bytes) -> str:
