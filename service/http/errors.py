@@ -7,6 +7,7 @@ import logging
 import math
 import random
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -136,7 +137,7 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 
 
 def _answer(
-    request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
+    request: AnyRequest, error: ServiceError | RuleError, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response[bytes]:
     if error.code == "body_timeout":  # the rest of the body is not waited for
         headers = {"connection": "close"}

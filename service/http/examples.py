@@ -71,15 +71,15 @@ def usage(tokens: int, num_inputs: int = 1) -> dict[str, Any]:
     return sample(Usage, **counts, prompt_tokens_details=details, image_tokens=0, encoder_cache_hits=0)
 
 
-def error(code: str, kind: str, message: str, param: str | None = None, index: int | None = None) -> dict[str, Any]:
-    """An error in OpenAI's shape."""
-    fields = {"message": message, "type": kind, "param": param, "code": code, "index": index, "request_id": REQUEST_ID}
-    return {"error": fields}
+def error(code: str, kind: str, message: str, **place: object) -> dict[str, Any]:
+    """An error in OpenAI's shape; `place` is its `param`, and the `index` of the input."""
+    fields = {"message": message, "type": kind, "param": None, "code": code, "index": None, "request_id": REQUEST_ID}
+    return {"error": fields | place}
 
 
-def invalid(code: str, message: str, param: str, index: int | None = None) -> dict[str, Any]:
+def invalid(code: str, message: str, param: str, **place: object) -> dict[str, Any]:
     """An error of the request's own."""
-    return error(code, "invalid_request_error", message, param, index)
+    return error(code, "invalid_request_error", message, param=param, **place)
 
 
 def missing(field: str, *others: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def missing(field: str, *others: str) -> dict[str, Any]:
 def undecodable(param: str) -> dict[str, Any]:
     """The error of an image at that place of the request, in the fourth item."""
     message = "The image is none of the accepted formats: PNG, JPEG, WebP, GIF, BMP."
-    return invalid("media_undecodable", message, param, 3)
+    return invalid("media_undecodable", message, param, index=3)
 
 
 def cohere(example: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ ERRORS: dict[int, Any] = {
         "model_not_found",
         "not_found_error",
         "`model`: there is no model of that name; `/v1/models` lists them",
-        "model",
+        param="model",
     ),
     422: undecodable("inputs[3].content[0].image_url"),
     429: error("rate_limit_exceeded", "overloaded_error", "this key may send 5 requests a second"),

@@ -113,7 +113,7 @@ class LoggedRequest:
         stages_ms = done.stages.ms()
         for name, ms in stages_ms.items():
             metrics.STAGE_SECONDS.observe(name, ms / 1e3)
-        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
+        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else ""
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level):
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.

@@ -68,7 +68,7 @@ class AccessRecord(msgspec.Struct, frozen=True, kw_only=True):
     stages: Stages
     log_fields: Mapping[str, object] = msgspec.field(default_factory=dict)
 
-    def line(self, stages_ms: Mapping[str, float], trace_id: str | None) -> dict[str, object]:
+    def line(self, stages_ms: Mapping[str, float], trace_id: str) -> dict[str, object]:
         """The fields of its log line: never a body, a query, a key or a vector."""
         fields: dict[str, object] = {
             "method": self.method,
