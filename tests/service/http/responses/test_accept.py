@@ -1,4 +1,4 @@
-"""Which `Accept` headers ask for raw bytes; all others get JSON."""
+"""`Accept` headers that ask for raw bytes; all others get JSON."""
 
 import pytest
 
