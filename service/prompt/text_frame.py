@@ -21,7 +21,7 @@ class TextFrame(NamedTuple):
     Attributes:
         before: those in front of it, the tokenizer's head included.
         header: the template's words that are tokenized together with the text.
-        after: those behind it, the tokenizer's tail included.
+        after: those after it, the tokenizer's tail included.
         header_ids: the header's own tokens in front of any text that does not begin with white space; None where they
             depend on the text.
     """
@@ -46,7 +46,7 @@ class FramePieces(NamedTuple):
 
 
 def frame_pieces(layout: Callable[[Conversation], Sequence[Piece]], like: Conversation) -> FramePieces | None:
-    """What a layout puts around a text; None where that depends on the text, or there is an error to be told.
+    """Return the pieces of a layout around a text; None where they depend on the text, or an error has to be raised.
 
     A layout says by `is_uniform` that, whatever the text of a user's only turn, one piece is a header and the text, and
     all others are the same.

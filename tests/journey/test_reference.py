@@ -1,4 +1,4 @@
-"""What the reference shows works: every field's own example is accepted, and every snippet runs.
+"""Everything in the reference works: every field's own example is accepted, and every snippet runs.
 
 Against the built-in model: it is the one that the examples name, and that precomputed features have the width of.
 What it has not (audio files, token vectors) gets as far as that refusal here, and is answered in `test_audio.py` and
@@ -83,7 +83,7 @@ REFUSALS = {
     "CohereEmbedRequest.pool_factor": "it is for documents of late-interaction models",
     **dict.fromkeys(("VideoUrlPart.start_s", "VideoUrlPart.end_s"), "expected of a file alone"),
 }
-"""What is said of types and fields that the model has nothing for, or the example's video, a list of frames."""
+"""Refusals of types and fields that the model does not support, or the example's video, a list of frames."""
 
 
 def refusals(server: LiveServer, route: Route, alternatives: list[Any], refusal: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast the queue empties, and when a refused client should come back."""
+"""Rate at which the queue empties, and the time at which a refused client should come back."""
 
 import math
 import random

@@ -53,7 +53,7 @@ def conversation_of(options: PromptOptions, turns: tuple[Turn, ...] = (), system
 def _messages(
     messages: list[Message], one: JobInput, media: MediaReader | None, index: int
 ) -> tuple[str | None, list[Turn]]:
-    """The system message's text, if there is one, and the turns behind it."""
+    """The system message's text, if there is one, and the turns after it."""
     has_system = messages[0].role == "system"
     system = _instruction(messages[0], one.param, index) if has_system else None
     places = iter(one.media)

@@ -67,7 +67,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What is scored against what.
+    """Queries and documents to score.
 
     Attributes:
         queries: one for all documents, or one for each.
@@ -95,5 +95,5 @@ class Comparison:
 
     @property
     def is_one_query(self) -> bool:
-        """Whether all documents are scored against one query."""
+        """True if all documents are scored against one query."""
         return len(self.queries.items) == 1

@@ -155,7 +155,7 @@ def _hold(path: Path) -> int:
 
 
 def _agree(one: Settings, other: Settings) -> bool:
-    """Whether two engines compute the same features from the same weights."""
+    """True if two engines compute the same features from the same weights."""
     return (one.dtype, one.device) == (other.dtype, other.device) and "int8" not in (one.weights, other.weights)
 
 

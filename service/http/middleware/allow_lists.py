@@ -123,6 +123,6 @@ def _checked(origin: str) -> str:
     if origin != ANY and not ORIGIN.fullmatch(origin.lower()):
         raise SettingsError(
             f"--allowed-origins: got {origin!r}, expected origins as browsers send them, separated by commas: a "
-            "scheme, a host and perhaps a port, nothing behind (`https://app.example,http://localhost:5173`), or `*`"
+            "scheme, a host and perhaps a port, nothing after (`https://app.example,http://localhost:5173`), or `*`"
         )
     return origin.lower()

@@ -99,7 +99,7 @@ def _tensors() -> Iterator[tuple[str, bool]]:
 
 
 def _tenants(file: bytes) -> Iterator[tuple[str, bool]]:
-    """What one tenant has had decoded and named is nothing to the other, over the tables that hold it."""
+    """Images decoded and named by one tenant are unknown to the other, over the tables that hold them."""
     features = FeaturesItem(memoryview(bytes(4 * 32)), "float32", b"n" * 32, (1, 2, 2))
     for kind, items in {
         "image": [_open(file, salt=salt) for salt in (b"", b"a", b"b")],
@@ -119,7 +119,7 @@ def _tenants(file: bytes) -> Iterator[tuple[str, bool]]:
 
 
 async def _loaded(items: list[MediaItem]) -> list[bool]:
-    """Whether each had to be loaded, one after the other."""
+    """For each, True if it had to be loaded, one after the other."""
     arena = PixelArena(1 << 20)
     decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60)
     loader = PixelLoader(arena, b"m", decoder, num_threads=1)

@@ -1,4 +1,4 @@
-"""How fast the queue empties, and what clients are told of it."""
+"""Rate at which the queue empties, and the `Retry-After` of it."""
 
 import pytest
 
