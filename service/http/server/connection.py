@@ -11,13 +11,14 @@ import asyncio
 import socket  # noqa: TID251  # of our own server
 import struct
 import sys
+from functools import partial
 from typing import Any, Literal
 
 import h11
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER, HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from schemas.errors import ErrorCode
@@ -25,13 +26,12 @@ from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, retry_headers
 from service.http.request_context import WHOLE_BODY, open_request
-from service.http.server.answer_head import sender
 from service.http.server.hang_up import HangUp
+from service.http.server.http1 import Http1
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
 from service.http.server.peers import Arrival
 from service.http.server.places import Line, Places
 from service.http.server.probes_only import ProbesOnly, too_many_connections
-from service.http.server.strict_h11 import StrictConnection
 
 SPARE_HEAD_TIMEOUT_S = 2.0
 
@@ -76,6 +76,7 @@ class Connection(H11Protocol):
         arrival: whose it is, and whether it may have a place; found here where None.
     """
 
+    conn: Http1  # type: ignore[assignment]  # which has all of h11's that uvicorn calls
     flow: Flow
 
     def __init__(
@@ -90,7 +91,7 @@ class Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn: StrictConnection = StrictConnection(limits.max_head_bytes, turns)
+        self.conn = Http1(limits.max_head_bytes, turns)
         self._limits = limits
         self._turns = turns
         self._places = places
@@ -145,10 +146,21 @@ class Connection(H11Protocol):
         if not cycle.more_body:
             scope[WHOLE_BODY] = True  # type: ignore[literal-required]  # ASGI lets servers add keys
         try:
-            await self._served(scope, receive, sender(cycle, self.conn.begin_answer))
+            await self._served(scope, receive, partial(self._send, cycle))
         except asyncio.CancelledError:
             if not cycle.disconnected or task.uncancel():
                 raise  # cancelled from outside too: the server is stopping
+
+    async def _send(self, cycle: RequestResponseCycle, message: Message) -> None:
+        """Send as uvicorn does, but for an answer's head, whose headers are checked together."""
+        if message["type"] != "http.response.start" or cycle.response_started or cycle.flow.write_paused:
+            await cycle.send(message)  # type: ignore[arg-type]  # litestar's name for the same messages
+        elif not cycle.disconnected:
+            cycle.response_started, cycle.waiting_for_100_continue = True, False
+            headers = [*cycle.default_headers, *message["headers"]]
+            if CLOSE_HEADER in cycle.scope["headers"] and CLOSE_HEADER not in headers:
+                headers.append(CLOSE_HEADER)
+            self.conn.begin_answer(message["status"], headers)
 
     def _cancel_request(self) -> None:
         """Cancel the task of a request that is not answered yet, once: `_answer` takes one cancellation back."""
@@ -183,13 +195,14 @@ class Connection(H11Protocol):
             self._turns.wait(self._go_on)
         if self.conn.is_behind != self.flow.is_held:
             self._hold(is_held=self.conn.is_behind)
-        if self.flow.read_paused and not self.cycle.more_body and not self.conn.trailing_data[0]:
+        if self.flow.read_paused and not self.cycle.more_body and not self.conn.came:
             self.flow.resume_reading()  # all of a large body has come: whether its client goes is still to be heard
 
     def _go_on(self) -> None:
         if not self._ignores_input and not self.transport.is_closing():
             self.handle_events()
-            self._hang_up.settle()
+            if self._hang_up.is_heard:
+                self._hang_up.settle()
             self._watch_reading()
 
     def _hold(self, *, is_held: bool) -> None:
@@ -204,7 +217,8 @@ class Connection(H11Protocol):
         super().on_response_complete()
         if (self.conn.ends_early or self.conn.is_in_chunks) and not self.transport.is_closing():
             self._end_early()
-        self._hang_up.settle()
+        if self._hang_up.is_heard:
+            self._hang_up.settle()
         self._watch_reading()
         self._watch_writing()
 
@@ -225,7 +239,7 @@ class Connection(H11Protocol):
         self._watch_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what h11 or `StrictConnection` refused; uvicorn calls this while it handles that error."""
+        """Answer what h11 or `Http1` refused; uvicorn calls this while it handles that error."""
         error = sys.exc_info()[1]
         hint = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         status = hint if hint in REFUSALS else 400
@@ -263,7 +277,7 @@ class Connection(H11Protocol):
         elif self._ignores_input:
             phase = "drain"
         elif self.conn.their_state is h11.IDLE:
-            phase = "head" if self.cycle is None or self.conn.trailing_data[0] else None
+            phase = "head" if self.cycle is None or self.conn.came else None
         else:
             phase = "drain" if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete else None
         if phase == self._phase:

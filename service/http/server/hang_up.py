@@ -26,19 +26,20 @@ class HangUp:
         connection: whose it is.
 
     Attributes:
+        is_heard: the client has ended its side.
         asking: the timer of the next interim answer.
     """
 
-    __slots__ = ("_connection", "_is_heard", "asking")
+    __slots__ = ("_connection", "asking", "is_heard")
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
-        self._is_heard = False
+        self.is_heard = False
         self.asking: TimerHandle | None = None
 
     def heard(self) -> bool:
         """The client has ended its side; True where it has an answer to come."""
-        self._is_heard = True
+        self.is_heard = True
         if not self._is_owed():
             return False
         if self.asking is None:
@@ -47,7 +48,7 @@ class HangUp:
 
     def settle(self) -> None:
         """End the connection once all that came is answered, or can never come whole."""
-        if self._is_heard and not self._is_owed():
+        if not self._is_owed():
             self._connection.transport.close()
 
     def _is_owed(self) -> bool:

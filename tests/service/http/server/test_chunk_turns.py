@@ -6,8 +6,8 @@ from collections.abc import Callable
 import h11
 import pytest
 
+from service.http.server.http1 import MAX_TINY_CHUNKS, STREAM_ROUTE, Http1
 from service.http.server.pacing import MAX_CHUNKS_A_TURN, ChunkTurns
-from service.http.server.strict_h11 import MAX_TINY_CHUNKS, STREAM_ROUTE, StrictConnection
 from service.http.stream.route import create_embedding_stream
 
 HEAD = b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -18,7 +18,7 @@ def parse_all(target: bytes, body: bytes) -> int:
     """Parse a request at once, turn after turn; how many chunks there were."""
 
     async def story() -> int:
-        connection, num_chunks = StrictConnection(32 << 10, ChunkTurns()), 0
+        connection, num_chunks = Http1(32 << 10, ChunkTurns()), 0
         connection.receive_data(HEAD % target + body)
         while (event := connection.next_event()) is not h11.NEED_DATA or connection.is_behind:
             if connection.is_behind:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 
 import h11
 import pytest
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
-from service.http.server import strict_h11
+from service.http.server import http1
+from service.http.server.http1 import MAX_TINY_CHUNKS, Http1, read_plain
 from service.http.server.pacing import ChunkTurns
-from service.http.server.plain_exchange import read_plain
-from service.http.server.strict_h11 import MAX_TINY_CHUNKS, StrictConnection
 
 MAX_HEAD_BYTES = 1 << 14
 POST = b"POST /v1/embeddings?a=b HTTP/1.1\r\nHost: a:80\r\nContent-Type: application/json\r\n"
@@ -58,6 +58,10 @@ HEADERS += [b": y", b"x", b"x-" + b"y" * 40 + b": " + b"z" * 4000, b"x: y\r\nx: 
 BODIES = [b"", b"abc", b"abcd", b"ab", b"abc" + GET, b"3\r\nabc\r\n0\r\n\r\n", b"\r\n"]
 
 
+PIECES = [b"a", b"Z", b"0", b"-", b"_", b" ", b"  ", b"\t", b":", b": ", b",", b"\r", b"\n", b"\0", b"\x7f", b"\x80"]
+PIECES += [b"\xff", b"~", b"!", b'"', b"(", b"content-length", b"transfer-encoding", b"chunked", b"12", b"connection"]
+
+
 class NoTurns(ChunkTurns):
     """Any number of chunks at once: there is no loop here."""
 
@@ -65,11 +69,11 @@ class NoTurns(ChunkTurns):
         return True
 
 
-def connection() -> StrictConnection:
-    return StrictConnection(MAX_HEAD_BYTES, NoTurns())
+def connection() -> Http1:
+    return Http1(MAX_HEAD_BYTES, NoTurns())
 
 
-def heard(conn: StrictConnection, pieces: Iterable[bytes]) -> list[object]:
+def heard(conn: Http1, pieces: Iterable[bytes]) -> list[object]:
     """Everything that a connection makes of what comes, in a form that compares: heads, whole bodies, refusals."""
     events: list[object] = []
     for piece in pieces:
@@ -87,12 +91,12 @@ def heard(conn: StrictConnection, pieces: Iterable[bytes]) -> list[object]:
                 events[-1] = bytes(events[-1]) + bytes(event.data)  # type: ignore[call-overload]
             else:
                 events.append(type(event))
-    return [*events, conn.their_state, conn.our_state, conn.trailing_data[0]]
+    return [*events, conn.their_state, conn.our_state, conn.came]
 
 
-def without_plain(monkeypatch: pytest.MonkeyPatch, pieces: Sequence[bytes]) -> tuple[list[object], StrictConnection]:
+def without_plain(monkeypatch: pytest.MonkeyPatch, pieces: Sequence[bytes]) -> tuple[list[object], Http1]:
     with monkeypatch.context() as patch:
-        patch.setattr(strict_h11, "read_plain", lambda *_: None)
+        patch.setattr(http1, "read_plain", lambda *_: None)
         conn = connection()
         return heard(conn, pieces), conn
 
@@ -129,7 +133,7 @@ def test_an_answer_has_the_bytes_that_h11_gives_it(
     assert heard(plain, [WHOLE]) == heard(by_h11, [WHOLE])
 
 
-def answered(conn: StrictConnection, status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes]) -> bytes:
+def answered(conn: Http1, status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes]) -> bytes:
     """The bytes of an answer; the connection is ready for a next request afterwards."""
     conn.begin_answer(status, headers)
     sent = send_all(conn, parts)
@@ -137,7 +141,7 @@ def answered(conn: StrictConnection, status: int, headers: list[tuple[bytes, byt
     return sent
 
 
-def send_all(conn: StrictConnection, parts: list[bytes]) -> bytes:
+def send_all(conn: Http1, parts: list[bytes]) -> bytes:
     return b"".join(conn.send(event) or b"" for event in (*map(h11.Data, parts), h11.EndOfMessage()))
 
 
@@ -207,3 +211,64 @@ def test_a_connection_ends_after_an_answer_and_not_before(is_answered: bool) -> 
     else:
         with pytest.raises(h11.LocalProtocolError):
             conn.send(h11.ConnectionClosed())
+
+
+def answer_to_get(status: int, headers: list[tuple[bytes, bytes]]) -> bytes | None:
+    """The head of an answer; None where one of its headers may not be sent."""
+    conn = connection()
+    heard(conn, [GET])
+    try:
+        conn.begin_answer(status, headers)
+        return send_all(conn, [b"x" * 12])
+    except h11.LocalProtocolError:
+        return None
+
+
+def answer_by_h11(status: int, headers: list[tuple[bytes, bytes]]) -> bytes | None:
+    conn = h11.Connection(h11.SERVER)
+    conn.receive_data(GET)
+    while conn.next_event() is not h11.NEED_DATA:
+        pass
+    try:
+        event = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
+        return b"".join(conn.send(part) for part in (event, h11.Data(b"x" * 12), h11.EndOfMessage()))
+    except h11.LocalProtocolError:
+        return None
+
+
+def test_headers_are_sent_and_refused_as_h11_has_it() -> None:
+    dice = random.Random(11)
+    num_refused = 0
+    for number in range(20_000):
+        headers = [
+            (b"".join(dice.choices(PIECES, k=dice.randint(0, 2))), b"".join(dice.choices(PIECES, k=dice.randint(0, 4))))
+            for _ in range(dice.randint(0, 3))
+        ]
+        headers += [(b"x-a", b"b")] * dice.randint(0, 1) + [(b"content-length", b"12")] * dice.randint(0, 1)
+        expected = answer_by_h11(status := (200, 404)[number % 2], headers)
+        assert answer_to_get(status, headers) == expected, headers
+        num_refused += expected is None
+    assert 1000 < num_refused < 19_000
+
+
+@pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"\n", b" a", b"a ", b"a\0"])
+def test_no_value_makes_a_line_of_its_own(value: bytes) -> None:
+    for headers in ([(b"x", value)], [(b"x", b"1"), (b"y", value)], [(b"y", value), (b"z", b"")]):
+        sent = answer_to_get(200, headers)
+        assert sent == answer_by_h11(200, headers)
+        assert sent is None or b"\n" not in value
+
+
+def test_what_has_come_after_a_request_of_h11_is_of_the_next() -> None:
+    """Also what comes while the answer to it is written, and after a request that asks for the connection's end."""
+    conn = connection()
+    chunked = POST + b"transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    assert heard(conn, [chunked + GET[:9], GET[9:]])[-3:] == [h11.DONE, h11.SEND_RESPONSE, GET]
+    answered(conn, 200, ANSWER, [b"ok"])
+    assert heard(conn, [])[-1] == GET
+    request = conn.next_event()
+    assert isinstance(request, h11.Request)
+    assert request.target == b"/livez"
+
+    last = connection()
+    assert heard(last, [GET.replace(b"accept: */*", b"connection: close"), GET])[-1] == 400
