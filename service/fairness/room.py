@@ -7,13 +7,12 @@ large and long pieces take turns for the other seats. Call all methods from the 
 
 import asyncio
 import sys
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from service.fairness.order import FairOrder, Queued
-from service.fairness.pace import Paces
+from service.fairness.fair_queue import TurnQueue
 from service.fairness.party import CURRENT_PARTY, Party
 
 NUM_SPARE = 2
@@ -24,6 +23,12 @@ KEPT_SHARE = 16
 
 SLOW_S = 0.5
 """Pieces of a party whose pieces take longer on average are long ones."""
+
+NEWEST_PIECE = 0.25
+"""Weight of the newest piece in that mean."""
+
+MAX_PACES = 4096
+"""Parties whose means are remembered; least recently seen out first."""
 
 STOPPED_S = 2.0
 """Taken for the time of a piece that was stopped."""
@@ -66,6 +71,25 @@ class WorkPiece:
         self.limit_s = EXTRA_S + EXTRA_TIMES * self.cost / NS
 
 
+class Paces:
+    """Moving means of time, of each tenant; without keys of each request, since all are one tenant then."""
+
+    def __init__(self) -> None:
+        self._mean_s: OrderedDict[str | int, float] = OrderedDict()
+
+    def expected_s(self, party: Party) -> float:
+        """The mean of a party's pieces; 0 where none is known."""
+        return self._mean_s.get(party.tenant or party.request, 0.0)
+
+    def observe(self, party: Party, seconds: float) -> None:
+        """Count a piece that has taken so long."""
+        key = party.tenant or party.request
+        mean_s = self._mean_s.pop(key, seconds)
+        self._mean_s[key] = mean_s + NEWEST_PIECE * (seconds - mean_s)
+        while len(self._mean_s) > MAX_PACES:
+            self._mean_s.popitem(last=False)
+
+
 class FairRoom:
     """Assigns seats; a piece that exceeds the bytes by itself gets one when no other large piece has any.
 
@@ -90,7 +114,7 @@ class FairRoom:
         self._kept_bytes = max_bytes // KEPT_SHARE
         self.small_bytes = self._kept_bytes // (max_pieces + NUM_SPARE)
         self._max_large_bytes = max_bytes - 2 * self._kept_bytes
-        self._orders: dict[Size, FairOrder[WorkPiece]] = {size: FairOrder() for size in SIZES}
+        self._waiting: dict[Size, TurnQueue[WorkPiece]] = {size: TurnQueue() for size in SIZES}
         self._last: Size = "small"  # the size that had a shared seat last
         self._short: Size | None = None  # the size whose next piece waits for bytes
         self._looks_again = False  # what was passed over may have a seat now
@@ -112,7 +136,7 @@ class FairRoom:
             The piece, to be passed to `give`.
         """
         piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, asyncio.get_running_loop().create_future())
-        self._orders[size].add(piece.party, cost, piece)
+        self._waiting[size].join(piece)
         self._wake()
         try:
             await piece.turn
@@ -155,8 +179,8 @@ class FairRoom:
             self.paces.observe(piece.party, max(seconds, STOPPED_S) if is_stopped else seconds)
         elif spent <= piece.cost:
             return
-        for order in self._orders.values():
-            order.charge(piece.party, spent - piece.cost)
+        for queue in self._waiting.values():
+            queue.charge(piece.party, spent - piece.cost)
         piece.cost = spent
 
     def grow(self, piece: WorkPiece, num_bytes: int) -> bool:
@@ -187,9 +211,9 @@ class FairRoom:
     def _wake(self) -> None:
         """Give free seats to the pieces that are next, until none can have one."""
         while True:
-            for seat, size in self._free() if any(self._orders.values()) else ():
-                entry = self._next(seat, size)
-                if entry is not None:
+            for seat, size in self._free() if any(self._waiting.values()) else ():
+                piece = self._next(seat, size)
+                if piece is not None:
                     break
             else:
                 if not self._looks_again:
@@ -198,10 +222,10 @@ class FairRoom:
                 continue
             if seat == "shared":
                 self._last = size
-            piece = self._orders[size].take(entry)
+            self._waiting[size].leave(piece, is_served=True)
             for other in SIZES:
                 if other != size:
-                    self._orders[other].charge(piece.party, entry.cost)
+                    self._waiting[other].charge(piece.party, piece.cost)
             piece.seat = seat
             if not self._is_kept(seat, piece):
                 self._large.add(piece)
@@ -217,28 +241,28 @@ class FairRoom:
         if self._has_spare:
             yield from (pair for pair in SPARE_SEATS if not self._seats[pair[0]])
 
-    def _next(self, seat: Seat, size: Size) -> Queued[WorkPiece] | None:
+    def _next(self, seat: Seat, size: Size) -> WorkPiece | None:
         """The piece of a size that is next, if it may have such a seat."""
         if seat == "shared" and size != "small" and self._short not in (None, size):
             return None  # or the other one would never find the bytes
-        order = self._orders[size]
-        if not order and self._short != size:
+        waiting = self._waiting[size]
+        if not waiting and self._short != size:
             return None
         without = self._by_tenant if seat == "first" else ()
-        while (entry := order.peek(without=without)) is not None:
-            expected_s = self.paces.expected_s(entry.party)
+        while (piece := waiting.peek(without)) is not None:
+            expected_s = self.paces.expected_s(piece.party)
             if size == "long" or expected_s <= SLOW_S:
                 break
-            piece = order.drop(entry)  # it came before its party was known to be slow
+            waiting.leave(piece, is_served=False)  # it came before its party was known to be slow
             piece.size, piece.cost = "long", max(piece.cost, round(expected_s * NS))
-            self._orders["long"].add(piece.party, piece.cost, piece)
+            self._waiting["long"].join(piece)
             self._looks_again = True
-        has_room = entry is None or self._is_kept(seat, entry.thing) or self._has_bytes(entry.thing.num_bytes)
+        has_room = piece is None or self._is_kept(seat, piece) or self._has_bytes(piece.num_bytes)
         if seat == "shared" and not has_room:
             self._short = size
         elif seat == "shared" and self._short == size:
             self._short, self._looks_again = None, True
-        return entry if has_room else None
+        return piece if has_room else None
 
     def _is_kept(self, seat: Seat, piece: WorkPiece) -> bool:
         """Whether a piece has reserved bytes in such a seat."""

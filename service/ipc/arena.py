@@ -16,8 +16,8 @@ import os
 import tempfile
 from dataclasses import dataclass
 
-from service.fairness.order import FairOrder
-from service.fairness.party import CURRENT_PARTY
+from service.fairness.fair_queue import TurnQueue
+from service.fairness.party import CURRENT_PARTY, Party
 from service.ipc.messages import PixelSlot
 
 ALIGN = 64
@@ -28,8 +28,13 @@ KEPT_TIMES = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotWaiter:
-    """A reservation that waits: sizes of its slots, and the bytes that each takes, whole multiples of `ALIGN`."""
+    """A reservation that waits: sizes of its slots, and the bytes that each takes, whole multiples of `ALIGN`.
 
+    Its cost is their sum.
+    """
+
+    party: Party
+    cost: int
     sizes: list[int]
     lengths: list[int]
     turn: "asyncio.Future[list[PixelSlot]]"
@@ -66,7 +71,7 @@ class PixelArena:
         self._free: list[tuple[int, int]] = [(part * num_bytes, num_bytes)]
         self._taken: dict[int, int] = {}
         self.num_bytes_taken = 0
-        self._order: FairOrder[SlotWaiter] = FairOrder()
+        self._queue: TurnQueue[SlotWaiter] = TurnQueue()
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
@@ -75,8 +80,9 @@ class PixelArena:
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:
         """Slots of these sizes, all or none; waits for its turn and for room."""
         lengths = [-(-size // ALIGN) * ALIGN for size in sizes]
-        waiting = SlotWaiter(sizes, lengths, asyncio.get_running_loop().create_future())
-        self._order.add(CURRENT_PARTY.get(), sum(lengths), waiting)
+        turn = asyncio.get_running_loop().create_future()
+        waiting = SlotWaiter(CURRENT_PARTY.get(), sum(lengths), sizes, lengths, turn)
+        self._queue.join(waiting)
         self._hand_out()
         try:
             return await waiting.turn
@@ -113,11 +119,13 @@ class PixelArena:
 
     def _hand_out(self) -> None:
         """Give slots to waiting reservations, as long as there is room for the next."""
-        while (entry := self._order.peek()) and (slots := self._first_fit(entry.thing, entry.cost)) is not None:
-            self._order.take(entry).turn.set_result(slots)
+        while (first := self._queue.peek()) and (slots := self._first_fit(first)) is not None:
+            self._queue.leave(first, is_served=True)
+            first.turn.set_result(slots)
 
-    def _first_fit(self, wanted: SlotWaiter, num_bytes: int) -> list[PixelSlot] | None:
+    def _first_fit(self, wanted: SlotWaiter) -> list[PixelSlot] | None:
         """The slots of a reservation, all or none. Room for small reservations is left, unless no slot is taken."""
+        num_bytes = wanted.cost
         kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
         if self._taken and self.num_bytes_taken + num_bytes + kept > self.num_bytes:
             return None

@@ -15,13 +15,13 @@ from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.coalescing import Coalescing
-from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.gathering import Gathering
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
 from service.engine.scheduling.wanted_images import WantedImages
 from service.engine.shared_tiers.look_ups import LookUps
+from service.fairness.fair_queue import FairQueue
 from service.ipc.messages import FeaturesSpec, Request
 
 T = TypeVar("T")
@@ -59,8 +59,8 @@ class Scheduler(Generic[T]):
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
         self.ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
-        self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
-        self.images = WantedImages(cache, max_encoder_tokens, look_ups)
+        self._answerable: FairQueue[Waiting[T]] = FairQueue()
+        self.images = WantedImages(cache, look_ups)
         self.gathering = Gathering()
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self.num_held_tokens = 0
@@ -192,9 +192,8 @@ class Scheduler(Generic[T]):
                 continue
             if isinstance(waiting.request.output, FeaturesSpec):
                 request, cost = waiting.request, waiting.num_media_tokens
-                self._answerable.add(
-                    request.tenant, cost, waiting, request.party, request.bundle, request.bundle_tokens
-                )
+                whole = request.bundle, request.bundle_tokens
+                self._answerable.add(request.tenant, request.party, cost, waiting, *whole)
             else:
                 self.ready.add(waiting)
             self.num_held_tokens += waiting.num_media_tokens

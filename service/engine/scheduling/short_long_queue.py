@@ -4,14 +4,14 @@ A batch takes from one queue first. While both have requests they take turns: a 
 over, then a batch of long ones, filled up with short ones. So a short request waits for one batch of long ones at most,
 and long ones never starve. What came together is long or short together: the candidates of a rerank are one long piece
 of work, however short each is. Within each queue tenants share by tokens, and a tenant's requests over HTTP likewise
-(`fair_queue.py`).
+(`fairness/fair_queue.py`).
 """
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.waiting import Waiting
+from service.fairness.fair_queue import FairQueue
 
 T = TypeVar("T")
 
@@ -30,9 +30,8 @@ class ShortLongQueue(Generic[T]):
         self.max_tokens = max_batch_tokens
         self._max_requests = max_batch_requests
         self._max_short_tokens = max_batch_tokens // SHORT_SHARE
-        quantum = max(1, self._max_short_tokens)
-        self._short: FairQueue[Waiting[T]] = FairQueue(quantum)
-        self._long: FairQueue[Waiting[T]] = FairQueue(quantum)
+        self._short: FairQueue[Waiting[T]] = FairQueue()
+        self._long: FairQueue[Waiting[T]] = FairQueue()
         self._long_is_next = False
 
     def __bool__(self) -> bool:
@@ -58,7 +57,7 @@ class ShortLongQueue(Generic[T]):
         cost = len(request.token_ids)
         is_short = cost <= self._max_short_tokens and request.bundle_tokens <= self._max_short_tokens
         queue = self._short if is_short else self._long
-        queue.add(request.tenant, cost, waiting, request.party, request.bundle, request.bundle_tokens)
+        queue.add(request.tenant, request.party, cost, waiting, request.bundle, request.bundle_tokens)
 
     def take_batch(self) -> list[Waiting[T]]:
         """Remove the next batch."""

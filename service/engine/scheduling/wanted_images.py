@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.encoder_cache.entry import encode_cost, read_cost
-from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.engine.shared_tiers.look_ups import LookUps
+from service.fairness.fair_queue import FairQueue
 from service.ipc.messages import Media, PixelSlot
 
 T = TypeVar("T")
@@ -29,12 +29,12 @@ class WantedImages(Generic[T]):
         look_ups: in shared tiers; None where there are none.
     """
 
-    def __init__(self, cache: EncoderCache[T], quantum: int, look_ups: LookUps | None) -> None:
+    def __init__(self, cache: EncoderCache[T], look_ups: LookUps | None) -> None:
         self.cache = cache
         self.look_ups = look_ups
         self._made_s = self._made_cost = 0.0  # of all images that were encoded here
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
-        self._encodable: FairQueue[Encode[T]] = FairQueue(quantum)  # those with a slot that are not being looked up
+        self._encodable: FairQueue[Encode[T]] = FairQueue()  # those with a slot that are not being looked up
 
     @property
     def can_encode(self) -> bool:
@@ -89,14 +89,16 @@ class WantedImages(Generic[T]):
 
     def take(self, max_tokens: int) -> list[Encode[T]]:
         """Remove the images to encode next: at most `max_tokens` together, but at least one."""
-        taken: list[Encode[T]] = []
         num_tokens = 0
-        while self._encodable:
-            num_tokens += self._encodable.peek()[0]
-            if taken and num_tokens > max_tokens:
-                break
-            taken.append(self._encodable.take())
-        return taken
+
+        def fits(cost: int, encode: Encode[T]) -> bool:
+            nonlocal num_tokens
+            if num_tokens and num_tokens + cost > max_tokens:
+                return False
+            num_tokens += cost
+            return True
+
+        return self._encodable.take_while(fits)
 
     def settle(
         self, encode: Encode[T], features: T, num_bytes: int, seconds: float, *, is_found: bool = False
@@ -187,5 +189,4 @@ class WantedImages(Generic[T]):
         if encode.seeker is None:
             least = 0 if encode.media.dtype else slot.num_bytes // BYTES_PER_TOKEN
             cost, first = max(encode.media.num_tokens, least), encode.waiters[0][0].request
-            whole = first.party, first.bundle, first.bundle_tokens
-            self._encodable.add(encode.tenant, cost, encode, *whole)
+            self._encodable.add(encode.tenant, first.party, cost, encode, first.bundle, first.bundle_tokens)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from service.errors import UnavailableError
-from service.fairness.order import FairOrder
+from service.fairness.fair_queue import TurnQueue
 from service.fairness.party import Party
 
 RETRY_S = 5.0
@@ -15,7 +15,9 @@ RETRY_S = 5.0
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
+    party: Party
     turn: asyncio.Future[None]
+    cost: int = 1
 
 
 class Gate:
@@ -30,12 +32,12 @@ class Gate:
         self._num_free = max_each
         self._num_kept = (max_each + 2) // 4
         self._held: Counter[str] = Counter()
-        self._order: FairOrder[_Waiting] = FairOrder()
+        self._queue: TurnQueue[_Waiting] = TurnQueue()
 
     async def take(self, party: Party) -> None:
         """Wait for a slot."""
-        waiting = _Waiting(asyncio.get_running_loop().create_future())
-        self._order.add(party, 1, waiting)
+        waiting = _Waiting(party, asyncio.get_running_loop().create_future())
+        self._queue.join(waiting)
         self._wake()
         try:
             await waiting.turn
@@ -52,12 +54,13 @@ class Gate:
 
     def _wake(self) -> None:
         while self._num_free:
-            entry = self._order.peek(without=self._held if self._num_free <= self._num_kept else ())
-            if entry is None:
+            first = self._queue.peek(without=self._held if self._num_free <= self._num_kept else ())
+            if first is None:
                 return
             self._num_free -= 1
-            self._held[entry.party.tenant] += 1
-            self._order.take(entry).turn.set_result(None)
+            self._held[first.party.tenant] += 1
+            self._queue.leave(first, is_served=True)
+            first.turn.set_result(None)
 
 
 class Slots:

@@ -261,8 +261,8 @@ LINE = Line(
         Sabotage(
             name="decoders and threads serve first come, first served",
             file="service/fairness/room.py",
-            old="        self._orders[size].add(piece.party, cost, piece)\n",
-            new="        self._orders['large'].add(Party('', 0), 1, piece)\n        piece.party = Party('', 0)\n",
+            old="        self._waiting[size].join(piece)\n",
+            new="        piece.party, piece.cost = Party('', 0), 1\n        self._waiting['large'].join(piece)\n",
             size=3,
         ),
         Sabotage(

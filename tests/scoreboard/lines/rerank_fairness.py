@@ -175,9 +175,9 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="in the engine a tenant's requests are served first come, first served",
-            file="service/engine/scheduling/fair_queue.py",
-            old="Queued(party.tag, next",
-            new="Queued(0 * party.tag, next",
+            file="service/fairness/fair_queue.py",
+            old="QueuedBundle(share.tag, next",
+            new="QueuedBundle(0 * share.tag, next",
             size=8,
         ),
         Sabotage(
