@@ -223,7 +223,7 @@ class Cancellable(Protocol):
     """A future. Not asyncio's by name: the engine's scheduler imports this module."""
 
     def cancelled(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """True if nobody waits for it any more."""
         ...
 
 

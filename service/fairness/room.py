@@ -165,7 +165,7 @@ class FairRoom:
         work.add_done_callback(end)
 
     def has_more(self, piece: WorkPiece) -> bool:
-        """Whether the tenant of a piece under way is known by a key, and has others under way."""
+        """True if the tenant of a piece under way is known by a key, and has others under way."""
         return bool(piece.party.tenant) and self._by_tenant[piece.party.tenant] > 1
 
     def spend(self, piece: WorkPiece, seconds: float, *, is_over: bool = False, is_stopped: bool = False) -> None:
@@ -265,7 +265,7 @@ class FairRoom:
         return piece if has_room else None
 
     def _is_kept(self, seat: Seat, piece: WorkPiece) -> bool:
-        """Whether a piece has reserved bytes in such a seat."""
+        """True if a piece has reserved bytes in such a seat."""
         return piece.size == "small" or (seat == "first" and piece.num_bytes <= self._kept_bytes)
 
     def _has_bytes(self, num_bytes: int, without: WorkPiece | None = None) -> bool:

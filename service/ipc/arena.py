@@ -23,7 +23,7 @@ from service.ipc.messages import PixelSlot
 ALIGN = 64
 
 KEPT_TIMES = 16
-"""What is reserved leaves this many times its own bytes free, up to that fraction of all."""
+"""A reservation leaves this many times its own bytes free, up to that fraction of all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class PixelArena:
         self._queue: TurnQueue[SlotWaiter] = TurnQueue()
 
     def fits(self, sizes: list[int]) -> bool:
-        """Whether slots of these sizes could ever be reserved together."""
+        """True if slots of these sizes could ever be reserved together."""
         return sum(-(-size // ALIGN) for size in sizes) * ALIGN <= self.num_bytes
 
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:

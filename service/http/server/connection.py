@@ -137,7 +137,7 @@ class Connection(H11Protocol):
         self.app = self._served  # `_answer` is of this object, which would keep itself
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app, in a request's own task, until its client has gone."""
+        """Run the app, in a request's own task, until its client has disconnected."""
         cycle, task = self.cycle, asyncio.current_task()
         assert task is not None
         self._answering = task
@@ -170,7 +170,7 @@ class Connection(H11Protocol):
 
     @property
     def may_make_way(self) -> bool:
-        """Whether its client has been sent all that it was answered."""
+        """True if its client has been sent all that it was answered."""
         return not self.transport.get_write_buffer_size()
 
     def make_way(self) -> None:

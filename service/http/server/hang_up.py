@@ -20,7 +20,7 @@ ASK_S = 0.1
 
 
 class HangUp:
-    """What is done about the end of a client's side.
+    """Handling of the end of a client's side.
 
     Args:
         connection: whose it is.

@@ -27,7 +27,7 @@ Event = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 MAX_TARGET_BYTES = 8192
 MAX_LINE_OVERHEAD = 64
-"""What a request line has besides its target: method, spaces, version."""
+"""Most bytes of a request line besides its target: method, spaces, version."""
 
 MAX_HEADERS = 100
 

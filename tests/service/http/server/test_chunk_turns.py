@@ -1,4 +1,4 @@
-"""Bodies in tiny chunks: few of them a turn of the loop, however many connections bring them, and none for ever."""
+"""Bodies in tiny chunks: few of them a turn of the loop, however many connections bring them, and none indefinitely."""
 
 import asyncio
 from collections.abc import Callable

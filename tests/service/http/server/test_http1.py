@@ -1,4 +1,4 @@
-"""What is read and written without h11 is what h11 reads and writes, and what h11 refuses is refused."""
+"""Heads read and written without h11 are those of h11, and what h11 refuses is refused."""
 
 import random
 from collections.abc import Iterable, Sequence
