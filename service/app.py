@@ -12,7 +12,7 @@ from litestar.types import ASGIApp
 from service import metrics
 from service.afterwards import AFTERWARDS
 from service.cores import use_all
-from service.front.admission.shared_counts import SharedCounts
+from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.serving.front_link import FrontLink
@@ -31,7 +31,7 @@ from service.settings import Settings
 def create_app(
     settings: Settings,
     open_host: OpenHost = LocalEngine,
-    shared: SharedCounts | None = None,
+    table: SharedTable | None = None,
     *,
     cores: int | None = None,
     link: FrontLink | None = None,
@@ -42,12 +42,12 @@ def create_app(
 
     Args:
         open_host: makes the host that runs prompts; by default the engine process beside this one.
-        shared: counts of all fronts of the service, where there are several.
+        table: counts of all fronts of the service.
         cores: that this process may use; all that there are if not given.
         link: to the other fronts, where there are several.
     """
     compute_alone()
-    serving = Serving(settings, open_host, shared, cores, link)
+    serving = Serving(settings, open_host, table or SharedTable.of_one_front(), cores, link)
     tracing = None if settings.otlp_endpoint is None else Tracing(settings.otlp_endpoint)
     metrics.show_limits(settings)
 
@@ -55,11 +55,9 @@ def create_app(
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(initializer=use_all))
         keyring = serving.keyring
-        works = [serving.run(), watch_loop()]
+        works = [serving.run(), watch_loop(), serving.answers.watch()]
         if keyring is not None:
             works.append(keyring.watch())
-        if shared is not None:
-            works.append(serving.answers.watch())
         running = [asyncio.create_task(work) for work in works]
         try:
             yield

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from service import logs
 from service.afterwards import AFTERWARDS
 from service.app import create_app
-from service.front.admission.shared_counts import SharedCounts
+from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.serving.process_tuning import available_cores, new_event_loop, return_large_blocks
 from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
@@ -51,8 +51,8 @@ async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_f
     def open_host(needs: HostNeeds) -> LinkedEngine:
         return LinkedEngine(needs, link, arena_fds[needs.index], all_cores)
 
-    shared, cores = SharedCounts(counts_fd, start.index), max(1, all_cores // start.num_fronts)
-    app, serving = create_app(settings, open_host, shared, cores=cores, link=link)
+    table, cores = SharedTable.inherited(counts_fd, start.index), max(1, all_cores // start.num_fronts)
+    app, serving = create_app(settings, open_host, table, cores=cores, link=link)
     places = Places(peer_rule(settings), link.connections_changed)
     server = AdoptingServer(
         server_config(app, settings, 0), serving, connection_limits(settings), places, link.connections_changed

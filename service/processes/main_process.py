@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from service.front.admission.shared_counts import SharedRows
+from service.front.admission.shared_table import SharedRows
 from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import (
     ListenError,

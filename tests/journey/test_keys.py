@@ -14,6 +14,7 @@ import pytest
 
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.shared_table import SharedTable
 from service.openapi.document import build
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, plain_environ
 
@@ -188,7 +189,7 @@ def test_a_new_key_opens_with_the_line_that_comes_with_it(tmp_path: Path) -> Non
     key = made.stderr.split()[-1]
     assert key not in made.stdout
     (tmp_path / "keys").write_text(made.stdout)
-    found = Keyring(tmp_path / "keys").find(key.encode())
+    found = Keyring(tmp_path / "keys", SharedTable.of_one_front()).find(key.encode())
     assert found
     assert (found.tenant.name, found.meter.key.max_requests_per_s) == ("acme", 5.0)
     refused = subprocess.run([*command[:-3], "a b"], cwd=ROOT, env=plain_environ(), capture_output=True, timeout=60)

@@ -14,8 +14,9 @@ from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import UnavailableError
 from service.front.admission.load import ONE_MORE, Load, QueueLimits
-from service.front.admission.other_fronts import ALONE, BODIES, QUEUE, OtherFronts
 from service.front.admission.queue_rate import QueueRate
+from service.front.admission.shared_load import SharedLoad
+from service.front.admission.shared_table import BODIES, QUEUE, SharedTable
 from service.front.tenant import SERVICE, Tenant
 
 EVERYBODY = SERVICE.tenant
@@ -105,9 +106,10 @@ class Admission:
     A request that exceeds a limit by itself is accepted when it is alone, so nothing is refused for ever.
 
     Args:
+        table: of all fronts.
         tenant_share: of each limit, that one tenant may hold.
-        others: the other fronts of the service.
         whole: the service's, where this is the queue of one of several models.
+        prefix: of the names in the table.
 
     Attributes:
         load: all work under way at this front.
@@ -118,19 +120,21 @@ class Admission:
     def __init__(
         self,
         limits: QueueLimits,
+        table: SharedTable,
         tenant_share: float = 1.0,
         now: Callable[[], float] = time.monotonic,
-        others: OtherFronts = ALONE,
         whole: "Admission | None" = None,
+        prefix: str = "",
     ) -> None:
-        self._others = others
+        self._table = table
+        self._name = prefix + QUEUE
         self._limits = limits
         self._tenant_limits = limits.part(tenant_share)
         self._bulk_limits = limits.part(BULK_SHARE)
         self._tenant_bulk_limits = self._tenant_limits.part(BULK_SHARE)
-        self.load: Load = others.load(QUEUE)
-        self._by_tenant: dict[str, Load] = {}
-        self.rate: QueueRate = QueueRate(now, others, None if whole is None else whole.rate)
+        self.load = SharedLoad(table, self._name)
+        self._by_tenant: dict[str, SharedLoad] = {}
+        self.rate: QueueRate = QueueRate(table, now, None if whole is None else whole.rate, prefix)
         self.num_bodies = 0
         if whole is None:
             metrics.QUEUE_INPUTS.set_function(lambda: self.load.num_inputs)
@@ -153,7 +157,7 @@ class Admission:
     def count_body(self, sign: int) -> None:
         """Count a request whose body is held, or that it is no more."""
         self.num_bodies += sign
-        self._others.show(BODIES, self.num_bodies)
+        self._table.publish(BODIES, self.num_bodies)
 
     def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Reservation:
         """Reserve space for inputs in the queue.
@@ -183,10 +187,7 @@ class Admission:
 
     def has_other_bodies(self) -> bool:
         """Whether more bodies are held than one, by any front."""
-        if self.num_bodies > 1:
-            return True
-        theirs = self._others.sums(BODIES)
-        return theirs is not None and self.num_bodies + theirs[0] > 1
+        return self.num_bodies + self._table.others(BODIES).first > 1
 
     def check(self, tenant: Tenant, *more: Load) -> None:
         """Pass when the queue has space for each of these loads of a tenant by itself.
@@ -208,7 +209,7 @@ class Admission:
 
     def _mine(self, tenant: Tenant) -> Load:
         """What all fronts hold of a tenant."""
-        return (self._by_tenant.get(tenant.name) or self._others.load(_queue_of(tenant))).whole()
+        return (self._by_tenant.get(tenant.name) or self._load_of(tenant)).whole()
 
     def count(self, mine: Reservation, load: Load, sign: int = 1) -> None:
         """Add a load to a reservation, its tenant and the whole, or subtract it."""
@@ -219,7 +220,7 @@ class Admission:
         if name := mine.tenant.name:
             of_tenant = self._by_tenant.get(name)
             if of_tenant is None:
-                of_tenant = self._by_tenant[name] = self._others.load(_queue_of(mine.tenant))
+                of_tenant = self._by_tenant[name] = self._load_of(mine.tenant)
             of_tenant.add(load, sign)
             if of_tenant.is_nothing():  # idle tenants take no memory
                 del self._by_tenant[name]
@@ -232,6 +233,5 @@ class Admission:
         elif not self.load.num_tokens:
             self.rate.end()
 
-
-def _queue_of(tenant: Tenant) -> str:
-    return f"{QUEUE}/{tenant.name}"
+    def _load_of(self, tenant: Tenant) -> SharedLoad:
+        return SharedLoad(self._table, f"{self._name}/{tenant.name}")

@@ -11,7 +11,7 @@ from collections import deque
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import UnavailableError
-from service.front.admission.other_fronts import ALONE, ANSWERS, OtherFronts
+from service.front.admission.shared_table import ANSWERS, SharedTable
 from service.front.tenant import Tenant
 
 SMALL_BYTES = 1 << 17
@@ -29,11 +29,11 @@ class AnswerRoom:
         max_bytes: of the answers of all fronts. A larger one is accepted when it is alone, so nothing is refused for
             ever.
         tenant_share: part of it that one tenant may hold, where there are keys.
-        others: the other fronts of the service.
+        table: of all fronts.
     """
 
-    def __init__(self, max_bytes: int, tenant_share: float, others: OtherFronts = ALONE) -> None:
-        self._others = others
+    def __init__(self, max_bytes: int, tenant_share: float, table: SharedTable) -> None:
+        self._table = table
         self._max_bytes = max_bytes
         self._tenant_max_bytes = max(1, int(max_bytes * tenant_share))
         self._num_bytes = 0
@@ -60,22 +60,22 @@ class AnswerRoom:
         return hold
 
     def _check(self, num_bytes: int, tenant: Tenant) -> None:
-        held = self._num_bytes + self._theirs(ANSWERS)
+        held = self._num_bytes + self._table.others(ANSWERS).first
         if held and held + num_bytes > self._max_bytes:
             raise _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
         if not tenant.name:
             return
-        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
+        mine = self._by_tenant.get(tenant.name, 0) + self._table.others(_answers_of(tenant)).first
         if mine and mine + num_bytes > self._tenant_max_bytes:
             raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
 
     def has_spare(self, num_bytes: int, tenant: Tenant) -> bool:
         """Whether so many bytes more leave half of the room, and half of the tenant's, to other answers."""
-        if self._num_bytes + self._theirs(ANSWERS) + num_bytes > self._max_bytes // 2:
+        if self._num_bytes + self._table.others(ANSWERS).first + num_bytes > self._max_bytes // 2:
             return False
         if not tenant.name:
             return True
-        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
+        mine = self._by_tenant.get(tenant.name, 0) + self._table.others(_answers_of(tenant)).first
         return mine + num_bytes <= self._tenant_max_bytes // 2
 
     def settle(self, hold: "Hold | None", num_bytes: int, tenant: Tenant) -> "Hold | None":
@@ -89,12 +89,12 @@ class AnswerRoom:
     def count(self, num_bytes: int, tenant: Tenant) -> None:
         """Add bytes; a negative number gives them back."""
         self._num_bytes += num_bytes
-        self._others.show(ANSWERS, self._num_bytes)
+        self._table.publish(ANSWERS, self._num_bytes)
         if tenant.name:
             mine = self._by_tenant.pop(tenant.name, 0) + num_bytes
             if mine:
                 self._by_tenant[tenant.name] = mine
-            self._others.show(_answers_of(tenant), mine)
+            self._table.publish(_answers_of(tenant), mine)
 
     def drop(self, num_bytes: int, tenant: Tenant) -> None:
         """Give back bytes, from any thread or a finalizer; counted at the next `hold`, or by `watch`."""
@@ -110,10 +110,6 @@ class AnswerRoom:
         while self._dropped:
             num_bytes, tenant = self._dropped.popleft()
             self.count(-num_bytes, tenant)
-
-    def _theirs(self, name: str) -> int:
-        shown = self._others.sums(name)
-        return shown[0] if shown else 0
 
 
 class Hold:

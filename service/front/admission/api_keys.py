@@ -13,7 +13,7 @@ from pathlib import Path
 
 from service.front.admission.key_file import ApiKey, hash_key, read_key_file
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.other_fronts import ALONE, OtherFronts
+from service.front.admission.shared_table import SharedTable
 from service.front.daemon_thread import in_daemon_thread
 from service.front.tenant import Tenant
 from service.settings import SettingsError
@@ -41,15 +41,15 @@ class Keyring:
 
     Args:
         path: of the file.
-        others: the other fronts of the service, which read the file themselves.
+        table: of all fronts, which read the file themselves.
 
     Raises:
         SettingsError: the file is invalid at the start.
     """
 
-    def __init__(self, path: Path, others: OtherFronts = ALONE) -> None:
+    def __init__(self, path: Path, table: SharedTable) -> None:
         self._path = path
-        self._others = others
+        self._table = table
         self._stamp: Stamp | None = _stamp(path)
         self._known: tuple[LoadedKey, ...] = ()
         self._first = 0
@@ -119,15 +119,15 @@ class Keyring:
 
     def _take(self, keys: tuple[ApiKey, ...]) -> None:
         meters = {known.digest: known.meter for known in self._known}
-        self._known = tuple(_known(key, meters, self._others) for key in keys)
+        self._known = tuple(_known(key, meters, self._table) for key in keys)
         left = {known.digest for known in self._known}
         for digest, meter in meters.items():
             meter.is_revoked = digest not in left
 
 
-def _known(key: ApiKey, meters: dict[bytes, KeyMeter], others: OtherFronts) -> LoadedKey:
+def _known(key: ApiKey, meters: dict[bytes, KeyMeter], table: SharedTable) -> LoadedKey:
     digest = bytes.fromhex(key.sha256)
-    meter = meters.get(digest) or KeyMeter(key, others=others)
+    meter = meters.get(digest) or KeyMeter(key, table)
     meter.take(key)
     return LoadedKey(digest, Tenant.named(key.tenant), meter)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from service.errors import UnavailableError
 from service.front.admission.key_file import ApiKey
-from service.front.admission.other_fronts import ALONE, OtherFronts, Shown
+from service.front.admission.shared_table import Counts, SharedTable
 
 BUSY_RETRY_S = 1.0
 """`Retry-After` at the limit of concurrent requests: when one ends is not known."""
@@ -29,11 +29,11 @@ class KeyMeter:
         is_revoked: whether the file no longer has the key; long requests (streams) check it.
     """
 
-    def __init__(self, key: ApiKey, now: Callable[[], float] = time.monotonic, others: OtherFronts = ALONE) -> None:
+    def __init__(self, key: ApiKey, table: SharedTable, now: Callable[[], float] = time.monotonic) -> None:
         self.key = key
         self.is_revoked = False
         self._now = now
-        self._others = others
+        self._table = table
         self._name = f"key/{key.sha256}"
         self._used_up_ns = 0
         self.num_under_way = 0
@@ -45,7 +45,7 @@ class KeyMeter:
         self.key = key
         self._show()
         if not key.is_limited:
-            self._others.show(self._name, 0)
+            self._table.publish(self._name, 0)
 
     @contextmanager
     def request(self) -> Iterator[None]:
@@ -55,7 +55,7 @@ class KeyMeter:
             UnavailableError: `rate_limit_exceeded`, at one of the key's limits.
         """
         if self.key.is_limited:
-            theirs = self._others.sums(self._name)
+            theirs = self._table.others(self._name)
             self._check_concurrent(theirs)
             self._pay(theirs)
         self.num_under_way += 1
@@ -74,33 +74,32 @@ class KeyMeter:
         """
         if self.key.max_requests_per_s is None:
             return 0.0
-        return self._charge(self._others.sums(self._name), self.key.max_requests_per_s)
+        return self._charge(self._table.others(self._name), self.key.max_requests_per_s)
 
-    def _charge(self, theirs: Shown | None, rate: float) -> float:
+    def _charge(self, theirs: Counts, rate: float) -> float:
         now_ns, each_ns = int(self._now() * 1e9), int(1e9 / rate)
         burst_ns = max(BURST_NS, each_ns)
-        theirs_ns = theirs[3] if theirs else 0
-        used_up_ns = max(self._used_up_ns, theirs_ns)
+        used_up_ns = max(self._used_up_ns, theirs.until_ns)
         used_up_ns = min(max(used_up_ns, now_ns), now_ns + burst_ns)  # another front may have an older rate
         wait_ns = used_up_ns + each_ns - burst_ns - now_ns
         if wait_ns > 0:
             return wait_ns / 1e9
         self._used_up_ns = used_up_ns + each_ns
         self._show()
-        again = self._others.sums(self._name)
-        if again and again[3] > max(theirs_ns, used_up_ns):  # both have charged from the same time: count both
-            self._used_up_ns = again[3] + each_ns
+        again = self._table.others(self._name)
+        if again.until_ns > max(theirs.until_ns, used_up_ns):  # both have charged from the same time: count both
+            self._used_up_ns = again.until_ns + each_ns
             self._show()
         return 0.0
 
-    def _check_concurrent(self, theirs: Shown | None) -> None:
+    def _check_concurrent(self, theirs: Counts) -> None:
         most = self.key.max_concurrent_requests
-        num_under_way = self.num_under_way + (theirs[0] if theirs else 0)
+        num_under_way = self.num_under_way + theirs.first
         if most is not None and num_under_way >= most:
             message = f"this key has {num_under_way} requests under way; it may have {most}"
             raise UnavailableError("rate_limit_exceeded", message, retry_after_s=BUSY_RETRY_S)
 
-    def _pay(self, theirs: Shown | None) -> None:
+    def _pay(self, theirs: Counts) -> None:
         rate = self.key.max_requests_per_s
         if rate is not None and (wait_s := self._charge(theirs, rate)):
             message = f"this key may send {rate:g} requests a second"
@@ -108,4 +107,4 @@ class KeyMeter:
 
     def _show(self) -> None:
         if self.key.is_limited:
-            self._others.show(self._name, self.num_under_way, until_ns=self._used_up_ns)
+            self._table.publish(self._name, self.num_under_way, until_ns=self._used_up_ns)

@@ -31,10 +31,6 @@ class Load:
         self.num_tokens += sign * other.num_tokens
         self.num_bytes += sign * other.num_bytes
 
-    def whole(self) -> "Load":
-        """This load at all fronts of the service; itself where there is no other front."""
-        return self
-
     def is_nothing(self) -> bool:
         """Whether it is no work at all."""
         return not (self.num_inputs or self.num_tokens or self.num_bytes)

@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable
 
-from service.front.admission.other_fronts import ALONE, RATE, OtherFronts
+from service.front.admission.shared_table import RATE, SharedTable
 
 MIN_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -29,20 +29,23 @@ class QueueRate:
     others have finished in that time, too.
 
     Args:
+        table: of all fronts.
         now: a monotonic clock, in seconds.
-        others: the other fronts of the service.
         whole: the rate of all models, which is told what this one's engine finishes; None where this is it.
+        prefix: of its name in the table.
     """
 
     def __init__(
         self,
+        table: SharedTable,
         now: Callable[[], float] = time.monotonic,
-        others: OtherFronts = ALONE,
         whole: "QueueRate | None" = None,
+        prefix: str = "",
     ) -> None:
         self._whole = whole
         self._now = now
-        self._others = others
+        self._table = table
+        self._name = prefix + RATE
         self._num_finished = 0
         self._num_theirs = 0  # finished by the others, when last looked
         self._measured_ns = 0
@@ -66,7 +69,7 @@ class QueueRate:
         self._num_finished += num_tokens
         if self._since_s is not None:
             self._measure(num_tokens + self._gained(), self._since_s)
-        self._others.show(RATE, self._num_finished, round(self._own * 1e3), until_ns=self._measured_ns)
+        self._table.publish(self._name, self._num_finished, round(self._own * 1e3), until_ns=self._measured_ns)
 
     def _measure(self, num_tokens: int, since_s: float) -> None:
         now_s = self._now()
@@ -78,8 +81,7 @@ class QueueRate:
 
     def _gained(self) -> int:
         """Tokens that the other fronts have finished since the last call; 0 when one of them has died."""
-        theirs = self._others.sums(RATE)
-        num_before, self._num_theirs = self._num_theirs, theirs[0] if theirs else 0
+        num_before, self._num_theirs = self._num_theirs, self._table.others(self._name).first
         return max(0, self._num_theirs - num_before)
 
     @property
@@ -89,8 +91,8 @@ class QueueRate:
     @property
     def tokens_per_s(self) -> float:
         """Throughput of the engine while there is work, as the front has it that measured last."""
-        _, rate, _, measured_ns = self._others.latest(RATE) or (0, 0, 0, 0)
-        return rate / 1e3 if measured_ns > self._measured_ns else self._own
+        latest = self._table.latest(self._name)
+        return latest.second / 1e3 if latest.until_ns > self._measured_ns else self._own
 
     def retry_after_s(self, num_tokens: int) -> float:
         """Seconds until so many tokens are done: 1 to 30, spread at random.

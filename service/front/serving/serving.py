@@ -15,8 +15,7 @@ from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.api_keys import Keyring
 from service.front.admission.load import QueueLimits
-from service.front.admission.other_fronts import ALONE, PartOfFronts
-from service.front.admission.shared_counts import SharedCounts
+from service.front.admission.shared_table import SharedTable
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
@@ -43,8 +42,7 @@ class Serving:
     Attributes:
         settings: what it was started with.
         open_host: makes what runs prompts.
-        shared: counts of all fronts, where there are several: the limits of queue, answers and keys hold for all of
-            them together.
+        table: counts of all fronts: the limits of queue, answers and keys hold for all of them together.
         cores: that this process may use; None: as many as the settings say, or there are.
         link: to the other fronts; None where there are none.
         ended: set when one of the models can never be ready.
@@ -65,7 +63,7 @@ class Serving:
 
     settings: Settings
     open_host: OpenHost = LocalEngine
-    shared: SharedCounts | None = None
+    table: SharedTable = field(default_factory=SharedTable.of_one_front)
     cores: int | None = None
     link: FrontLink | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,18 +86,18 @@ class Serving:
         Raises:
             SettingsError: the file of keys is not one; a host, a port, a directory or a shared cache is none.
         """
-        settings, others = self.settings, self.shared or ALONE
+        settings, table = self.settings, self.table
         plans = settings.of_each_model
         limits = [_limits(one) for one in plans]
         whole = QueueLimits(
             sum(one.max_inputs for one in limits), sum(one.max_tokens for one in limits), settings.max_queue_bytes
         )
-        self.admission = Admission(whole, settings.max_tenant_share, others=others)
-        self.answers = AnswerRoom(settings.max_queue_bytes, settings.max_tenant_share, others)
+        self.admission = Admission(whole, table, settings.max_tenant_share)
+        self.answers = AnswerRoom(settings.max_queue_bytes, settings.max_tenant_share, table)
         self.ignores_unknown_fields = settings.unknown_fields == "ignore"
         self.accepts_token_arrays = settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
-        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys), others)
-        self.fetching = Fetching.of(settings, others.num_fronts)
+        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys), table)
+        self.fetching = Fetching.of(settings, table.num_fronts)
         self.local_files = LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
         cores = self.cores or settings.threads or available_cores()
@@ -125,9 +123,8 @@ class Serving:
 
     def _queue_of(self, plan: Settings, index: int) -> Admission:
         """The queue of one of several models."""
-        others = self.shared or ALONE
-        part = PartOfFronts(others, str(index)) if others.num_fronts > 1 else ALONE
-        return Admission(_limits(plan), plan.max_tenant_share, others=part, whole=self.admission)
+        whole, prefix = self.admission, f"{index}/"
+        return Admission(_limits(plan), self.table, plan.max_tenant_share, whole=whole, prefix=prefix)
 
     def find(self, name: str | None, need: Need, route: str | None = None) -> Online:
         """The model that a request means, and its engine.

@@ -15,6 +15,7 @@ import msgspec
 
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key, new_key
+from service.front.admission.shared_table import SharedTable
 from service.http.route_table import ROUTE_HANDLERS
 from service.openapi.document import build
 from service.playground.files import FILES
@@ -103,7 +104,7 @@ def _t_value(
 
     All keys are made before, in that order, so that neither kind is warmer than the other when its turn comes.
     """
-    ring, draw = Keyring(path), random.Random(20)
+    ring, draw = Keyring(path, SharedTable.of_one_front()), random.Random(20)
     kinds = [draw.getrandbits(1) for _ in range(size)]
     candidates = [(second if kind else first)(draw) for kind in kinds]
     times: tuple[list[int], list[int]] = ([], [])

@@ -9,11 +9,12 @@ from service.errors import UnavailableError
 from service.front.admission.admission import EVERYBODY, Admission, Reservation
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
+from service.front.admission.shared_table import SharedTable
 from service.front.tenant import Tenant
 
 
 def admission() -> Admission:
-    return Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000))
+    return Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), SharedTable.of_one_front())
 
 
 def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
@@ -115,7 +116,9 @@ def test_whoever_leaves_by_an_error_leaves_whole() -> None:
 
 
 def test_a_tenant_over_its_share_is_refused_and_the_others_get_in() -> None:
-    queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.5)
+    queue = Admission(
+        QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), SharedTable.of_one_front(), tenant_share=0.5
+    )
     greedy, modest = Tenant.named("greedy"), Tenant.named("modest")
     with queue.place(4, greedy) as place:
         place.add_tokens(40)
@@ -132,7 +135,9 @@ def test_a_tenant_over_its_share_is_refused_and_the_others_get_in() -> None:
 
 
 def test_where_there_are_no_keys_nobody_has_a_share() -> None:
-    queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.1)
+    queue = Admission(
+        QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), SharedTable.of_one_front(), tenant_share=0.1
+    )
     with queue.place(5), queue.place(5):
         pass
 

@@ -6,6 +6,7 @@ import pytest
 
 from service.errors import UnavailableError
 from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom
+from service.front.admission.shared_table import SharedTable
 from service.front.tenant import SERVICE, Tenant
 
 LARGE = 2 * SMALL_BYTES
@@ -13,7 +14,7 @@ ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 
 
 def test_what_is_small_is_never_refused_and_what_is_large_only_beside_others() -> None:
-    room = AnswerRoom(LARGE, 1.0)
+    room = AnswerRoom(LARGE, 1.0, SharedTable.of_one_front())
     first = room.hold(10 * LARGE, SERVICE.tenant)
     assert first is not None
     assert room.hold(SMALL_BYTES, SERVICE.tenant) is None
@@ -25,7 +26,7 @@ def test_what_is_small_is_never_refused_and_what_is_large_only_beside_others() -
 
 
 def test_a_tenant_has_its_share_and_others_have_theirs() -> None:
-    room = AnswerRoom(4 * LARGE, 0.5)
+    room = AnswerRoom(4 * LARGE, 0.5, SharedTable.of_one_front())
     held = [room.hold(LARGE, ACME), room.hold(LARGE, ACME)]
     with pytest.raises(UnavailableError) as caught:
         room.hold(LARGE, ACME)
@@ -35,7 +36,7 @@ def test_a_tenant_has_its_share_and_others_have_theirs() -> None:
 
 
 def test_an_answer_that_is_dropped_gives_its_bytes_back() -> None:
-    room = AnswerRoom(LARGE, 1.0)
+    room = AnswerRoom(LARGE, 1.0, SharedTable.of_one_front())
     hold = room.hold(LARGE, ACME)
     with pytest.raises(UnavailableError):
         room.hold(LARGE, ACME)
@@ -49,7 +50,7 @@ def test_an_answer_that_is_dropped_gives_its_bytes_back() -> None:
 
 
 def test_what_an_answer_grows_by_leaves_half_of_the_room_and_of_the_tenants_share_to_others() -> None:
-    room = AnswerRoom(8 * LARGE, 0.5)
+    room = AnswerRoom(8 * LARGE, 0.5, SharedTable.of_one_front())
     ours, acmes = room.hold(LARGE, SERVICE.tenant), room.hold(LARGE, ACME)
     assert ours is not None
     assert acmes is not None

@@ -15,6 +15,7 @@ from service.front.admission import api_keys
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key, new_key, read_key_file
 from service.front.admission.key_meter import KeyMeter
+from service.front.admission.shared_table import SharedTable
 from service.settings import SettingsError
 
 
@@ -33,7 +34,7 @@ def write(path: Path, text: str) -> Path:
 def test_every_key_of_the_file_opens_and_nothing_else(tmp_path: Path) -> None:
     keys = [new_key() for _ in range(5)]
     text = "# ours\n\n" + "".join(line(key, f"tenant-{i}") for i, key in enumerate(keys))
-    ring = Keyring(write(tmp_path / "keys", text))
+    ring = Keyring(write(tmp_path / "keys", text), SharedTable.of_one_front())
     found = [ring.find(key.encode()) for key in keys]
     assert [one.tenant.name for one in found if one] == [f"tenant-{i}" for i in range(5)]
     assert len({one.tenant.salt for one in found if one}) == 5
@@ -43,7 +44,7 @@ def test_every_key_of_the_file_opens_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_tenant_with_two_keys_is_one_tenant(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
-    ring = Keyring(write(tmp_path / "keys", line(old) + line(new)))
+    ring = Keyring(write(tmp_path / "keys", line(old) + line(new)), SharedTable.of_one_front())
     first, second = ring.find(old.encode()), ring.find(new.encode())
     assert first
     assert second
@@ -74,7 +75,7 @@ def test_a_file_that_is_not_right_says_where_and_repeats_nothing(tmp_path: Path,
 
 def test_a_changed_file_counts_and_a_broken_one_does_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "keys", line("one"))
-    ring = Keyring(path)
+    ring = Keyring(path, SharedTable.of_one_front())
     write(path, line("two"))
     asyncio.run(ring.reload_if_changed())
     assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
@@ -95,7 +96,7 @@ def test_a_changed_file_counts_and_a_broken_one_does_not(tmp_path: Path, caplog:
 
 def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> None:
     path = write(tmp_path / "keys", line("one"))
-    ring, before = Keyring(path), path.stat()
+    ring, before = Keyring(path, SharedTable.of_one_front()), path.stat()
     time.sleep(0.05)  # more than the clock of a file system takes to tick
     with path.open("r+") as file:
         file.write(line("two"))
@@ -111,7 +112,7 @@ def test_what_is_no_file_for_a_while_is_said_and_reloading_goes_on(
 ) -> None:
     """Opening a pipe waits for a writer."""
     path = write(tmp_path / "keys", line("one"))
-    ring = Keyring(path)
+    ring = Keyring(path, SharedTable.of_one_front())
     path.unlink()
     os.mkfifo(path)
     asyncio.run(asyncio.wait_for(ring.reload_if_changed(), 20))
@@ -134,7 +135,7 @@ def test_a_read_that_hangs_is_said_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, may_go_on = write(tmp_path / "keys", line("one")), threading.Event()
-    ring = Keyring(path)
+    ring = Keyring(path, SharedTable.of_one_front())
     write(path, line("two"))
 
     def hung(path: Path) -> tuple[ApiKey, ...]:
@@ -158,7 +159,7 @@ def test_a_read_that_hangs_is_said_in_the_log(
 
 def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
     path = write(tmp_path / "keys", line("one", max_concurrent_requests=1))
-    ring = Keyring(path)
+    ring = Keyring(path, SharedTable.of_one_front())
     before = ring.find(b"one")
     assert before
     with before.meter.request():
@@ -174,7 +175,9 @@ def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
 
 def test_a_rate_lets_a_seconds_worth_through_at_once_and_then_by_the_clock() -> None:
     now_s = [100.0]
-    meter = KeyMeter(ApiKey(tenant="a", sha256="0" * 64, max_requests_per_s=4.0), lambda: now_s[0])
+    meter = KeyMeter(
+        ApiKey(tenant="a", sha256="0" * 64, max_requests_per_s=4.0), SharedTable.of_one_front(), lambda: now_s[0]
+    )
 
     for passed_s, num_let_through in ((0.0, 4), (0.5, 2), (3600.0, 4)):
         now_s[0] += passed_s

@@ -16,8 +16,7 @@ from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import Load, QueueLimits
-from service.front.admission.other_fronts import QUEUE
-from service.front.admission.shared_counts import SharedCounts, SharedRows
+from service.front.admission.shared_table import QUEUE, SharedRows, SharedTable
 from service.front.admission.stream_bounds import StreamWindow
 from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
@@ -30,13 +29,13 @@ LARGE = 2 * SMALL_BYTES
 ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 
 
-def shared(num: int = 2) -> tuple[SharedRows, list[SharedCounts]]:
+def shared(num: int = 2) -> tuple[SharedRows, list[SharedTable]]:
     rows = SharedRows(num)
-    return rows, [SharedCounts(rows.descriptor, index) for index in range(num)]
+    return rows, [SharedTable.inherited(rows.descriptor, index) for index in range(num)]
 
 
 def queues(num: int = 2, share: float = 1.0) -> list[Admission]:
-    return [Admission(LIMITS, share, others=counts) for counts in shared(num)[1]]
+    return [Admission(LIMITS, table, share) for table in shared(num)[1]]
 
 
 def test_inputs_tokens_and_bytes_of_all_fronts_count() -> None:
@@ -107,7 +106,7 @@ def test_streams_leave_half_of_the_whole_queue_alone() -> None:
 def test_when_to_come_back_is_what_waits_at_all_fronts_by_what_the_engine_does_for_all() -> None:
     now_s, (_, (one, two, three)) = [0.0], shared(3)
     limits = QueueLimits(100, 100_000, 1000)
-    first, second, third = (Admission(limits, now=lambda: now_s[0], others=counts) for counts in (one, two, three))
+    first, second, third = (Admission(limits, table, now=lambda: now_s[0]) for table in (one, two, three))
     now_s[0] = 1000.0  # idle so far
     with first.place(1) as place, second.place(1) as other:
         place.add_tokens(6000)
@@ -127,7 +126,7 @@ def test_the_rate_takes_no_harm_from_a_front_that_dies() -> None:
     now_s = [0.0]
     rows, (one, two) = shared()
     limits = QueueLimits(100, 100_000, 1000)
-    first, second = (Admission(limits, now=lambda: now_s[0], others=counts) for counts in (one, two))
+    first, second = (Admission(limits, table, now=lambda: now_s[0]) for table in (one, two))
     with first.place(1) as place, second.place(1) as other:
         place.add_tokens(6000)
         other.add_tokens(6000)
@@ -150,7 +149,7 @@ def test_gauges_show_what_this_front_holds_itself() -> None:
 
 def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not_for_long() -> None:
     async def run() -> None:
-        first, second = (AnswerRoom(4 * LARGE, 0.5, counts) for counts in shared()[1])
+        first, second = (AnswerRoom(4 * LARGE, 0.5, table) for table in shared()[1])
         held = [first.hold(2 * LARGE, ACME)]
         with pytest.raises(UnavailableError, match="this tenant's answers") as caught:
             second.hold(LARGE, ACME)
@@ -171,8 +170,8 @@ def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not
 def meters(now_s: list[float], **limits: float) -> tuple[SharedRows, list[KeyMeter]]:
     rows = SharedRows(2)
     key = ApiKey(tenant="acme", sha256="ab" * 32, **limits)  # type: ignore[arg-type]
-    counts = [SharedCounts(rows.descriptor, index, lambda: now_s[0]) for index in range(2)]
-    return rows, [KeyMeter(key, lambda: now_s[0], one) for one in counts]
+    counts = [SharedTable.inherited(rows.descriptor, index, lambda: now_s[0]) for index in range(2)]
+    return rows, [KeyMeter(key, one, lambda: now_s[0]) for one in counts]
 
 
 def num_let_through(*ways: KeyMeter, most: int = 100) -> int:
@@ -235,12 +234,12 @@ def test_requests_under_way_at_all_fronts_count() -> None:
             pass
 
 
-def test_a_service_hands_the_counts_to_all_that_has_limits(tmp_path: Path) -> None:
+def test_a_service_hands_the_table_to_all_that_has_limits(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     key = ApiKey(tenant="acme", sha256=hash_key(b"secret").hex(), max_concurrent_requests=1)
     path.write_bytes(msgspec.json.encode(key))
     settings = Settings(api_keys=str(path), max_queue_requests=10, max_queue_bytes=LARGE, max_tenant_share=1.0)
-    first, second = (Serving(settings, shared=counts) for counts in shared()[1])
+    first, second = (Serving(settings, table=table) for table in shared()[1])
     with first.admission.place(9), pytest.raises(UnavailableError, match="9 inputs"), second.admission.place(2):
         pass
     held = first.answers.hold(LARGE, SERVICE.tenant)
@@ -274,10 +273,10 @@ from service.front.admission.admission import Admission
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import QueueLimits
-from service.front.admission.shared_counts import SharedCounts
-counts = SharedCounts(int(sys.argv[1]), int(sys.argv[2]))
-queue = Admission(QueueLimits(8, 1000, 1000), others=counts)
-key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), others=counts)
+from service.front.admission.shared_table import SharedTable
+table = SharedTable.inherited(int(sys.argv[1]), int(sys.argv[2]))
+queue = Admission(QueueLimits(8, 1000, 1000), table)
+key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), table)
 print("ready", flush=True)
 begin_s = float(sys.stdin.readline())
 num_admitted = num_paid = 0
@@ -299,7 +298,7 @@ print(num_admitted, num_paid, flush=True)
 
 def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a_rate_by_little() -> None:
     rows = SharedRows(3)
-    watching = SharedCounts(rows.descriptor, 2)
+    watching = SharedTable.inherited(rows.descriptor, 2)
     pipe = subprocess.PIPE
     children = [
         subprocess.Popen(
@@ -320,8 +319,7 @@ def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a
             child.stdin.flush()
         most = 0
         while time.monotonic() < begin_s + 1:
-            shown = watching.sums(QUEUE)
-            most = max(most, shown[0] if shown else 0)
+            most = max(most, watching.others(QUEUE).first)
             time.sleep(0.0005)
         ends = [[int(word) for word in child.communicate(timeout=30)[0].split()] for child in children]
     finally:

@@ -5,11 +5,12 @@ import pytest
 from service.front.admission.admission import Admission
 from service.front.admission.load import QueueLimits
 from service.front.admission.queue_rate import QueueRate
+from service.front.admission.shared_table import SharedTable
 
 
 def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
     now_s = [0.0]
-    rate = QueueRate(lambda: now_s[0])
+    rate = QueueRate(SharedTable.of_one_front(), lambda: now_s[0])
     rate.begin()
     for _ in range(200):
         now_s[0] += 0.5
@@ -30,7 +31,9 @@ def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
 
 def test_the_health_probes_of_an_idle_hour_say_nothing_of_how_fast_the_queue_empties() -> None:
     now_s = [0.0]
-    queue = Admission(QueueLimits(max_inputs=10, max_tokens=100_000, max_bytes=1000), now=lambda: now_s[0])
+    queue = Admission(
+        QueueLimits(max_inputs=10, max_tokens=100_000, max_bytes=1000), SharedTable.of_one_front(), now=lambda: now_s[0]
+    )
 
     def busy(seconds: int) -> None:
         with queue.place(1) as place:

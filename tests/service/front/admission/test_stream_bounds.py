@@ -10,6 +10,7 @@ from service.front.admission.admission import Admission
 from service.front.admission.key_file import ApiKey
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import Load, QueueLimits
+from service.front.admission.shared_table import SharedTable
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.tenant import Tenant
 
@@ -28,7 +29,7 @@ async def waits(entering: asyncio.Future[None]) -> bool:
 
 def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> None:
     async def run() -> None:
-        admission = Admission(QueueLimits(100, 1000, 10_000))
+        admission = Admission(QueueLimits(100, 1000, 10_000), SharedTable.of_one_front())
         with admission.stream() as place:
             window = StreamWindow(LIMITS, place)
             await window.enter(lines(6))
@@ -46,7 +47,7 @@ def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> No
 
 def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_nothing_under_way() -> None:
     async def run() -> None:
-        admission = Admission(LIMITS)
+        admission = Admission(LIMITS, SharedTable.of_one_front())
         with admission.stream() as place, admission.place(4):
             window = StreamWindow(LIMITS, place)
             await window.enter(lines(1))
@@ -59,7 +60,7 @@ def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_not
 
 
 def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:
-    admission = Admission(LIMITS, tenant_share=0.5)
+    admission = Admission(LIMITS, SharedTable.of_one_front(), tenant_share=0.5)
     with admission.place(1, ACME):
         assert admission.has_bulk_room(ACME)
         with admission.place(1, ACME):
@@ -70,7 +71,7 @@ def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:
 
 
 def test_a_full_queue_takes_no_new_stream_and_bytes_of_a_line_that_has_begun_are_refused() -> None:
-    admission = Admission(LIMITS)
+    admission = Admission(LIMITS, SharedTable.of_one_front())
     with admission.stream() as place, admission.stream() as other:
         window = StreamWindow(LIMITS, place)
         other.hold(500)
@@ -85,7 +86,9 @@ def test_a_full_queue_takes_no_new_stream_and_bytes_of_a_line_that_has_begun_are
 
 def test_each_requests_worth_of_lines_pays_for_a_request() -> None:
     now = [0.0]
-    meter = KeyMeter(ApiKey(tenant="acme", sha256="0" * 64, max_requests_per_s=2.0), lambda: now[0])
+    meter = KeyMeter(
+        ApiKey(tenant="acme", sha256="0" * 64, max_requests_per_s=2.0), SharedTable.of_one_front(), lambda: now[0]
+    )
     with meter.request():
         toll = StreamRateLimit(meter)
         assert [toll.due_s(MAX_INPUTS // 2) for _ in range(4)] == [0.0] * 4  # its own request's, and one more
@@ -96,7 +99,7 @@ def test_each_requests_worth_of_lines_pays_for_a_request() -> None:
 
 
 def test_without_keys_and_without_a_rate_lines_cost_nothing() -> None:
-    unbounded = KeyMeter(ApiKey(tenant="acme", sha256="0" * 64))
+    unbounded = KeyMeter(ApiKey(tenant="acme", sha256="0" * 64), SharedTable.of_one_front())
     for toll in (StreamRateLimit(None), StreamRateLimit(unbounded)):
         assert [toll.due_s(MAX_INPUTS) for _ in range(5)] == [0.0] * 5
         assert not toll.is_void

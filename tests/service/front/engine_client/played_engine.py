@@ -10,6 +10,7 @@ from service.decode.image_decoder import ThreadDecoder
 from service.engine_series import EngineSeries
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queue_rate import QueueRate
+from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.engine_client.pending import Pending
@@ -46,7 +47,9 @@ class Stage:
         self.loader = PixelLoader(
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
-        self.client = EngineClient(self.arena, self.loader, QueueRate(), ForwardRate(8192), EngineSeries("tiny"))
+        self.client = EngineClient(
+            self.arena, self.loader, QueueRate(SharedTable.of_one_front()), ForwardRate(8192), EngineSeries("tiny")
+        )
 
     def check_open(self, *, is_probe: bool = False) -> None:
         LocalEngine.check_open(cast(LocalEngine, SimpleNamespace(_client=self.client)), is_probe=is_probe)

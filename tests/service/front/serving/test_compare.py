@@ -13,6 +13,7 @@ from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
+from service.front.admission.shared_table import SharedTable
 from service.front.inputs.parts import PartSize
 from service.front.serving.embedder import SMALL_CHARS, Embedder
 from service.front.tenant import SERVICE, Caller
@@ -26,12 +27,12 @@ NUM_STEPS = 2000
 
 async def _compared(patience_s: float, num_callers: int, threads: list[str]) -> list[object]:
     """What became of each caller's comparison; the threads of its steps."""
-    queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20)), None)
+    queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20), SharedTable.of_one_front()), None)
     embedder = Embedder(
         input_reader(),
         Engine(),
         queues,
-        AnswerRoom(1 << 30, 1.0),
+        AnswerRoom(1 << 30, 1.0, SharedTable.of_one_front()),
         Turns(),
         Bell(),
         num_threads=2,

@@ -11,6 +11,7 @@ from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
+from service.front.admission.shared_table import SharedTable
 from service.front.inputs.parts import PartSize
 from service.front.inputs.sources import TURN_CHARS
 from service.front.serving.embedder import FEW_CORES, Embedder
@@ -37,8 +38,8 @@ def embedded(texts: list[str], cores: int, monkeypatch: pytest.MonkeyPatch) -> t
         return build(self, *arguments)  # type: ignore[arg-type]
 
     async def run() -> list[list[int]]:
-        queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20)), None)
-        room = AnswerRoom(1 << 30, 1.0)
+        queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20), SharedTable.of_one_front()), None)
+        room = AnswerRoom(1 << 30, 1.0, SharedTable.of_one_front())
         embedder = Embedder(
             READER,
             Engine(),

@@ -12,6 +12,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import ModelError, ServiceError
 from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.admission.forward_rate import ForwardRate
+from service.front.admission.shared_table import SharedTable
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.serving.part_runs import NUM_AHEAD, NUM_UNFINISHED, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
@@ -170,7 +171,7 @@ def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
 @pytest.mark.parametrize("fails_at", [4, None])
 def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: int | None) -> None:
     """Without a collection of cycles, which comes seldom."""
-    room = AnswerRoom(1 << 30, 1.0)
+    room = AnswerRoom(1 << 30, 1.0, SharedTable.of_one_front())
 
     async def end() -> bool:
         with suppress(ModelError, TimeoutError):

@@ -9,6 +9,7 @@ from service.errors import DeadlineError, UnavailableError
 from service.front.admission.admission import Admission
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
+from service.front.admission.shared_table import SharedTable
 from service.front.serving.stay import Stay
 from service.front.tenant import SERVICE, Caller
 
@@ -16,7 +17,7 @@ LONG_S = 60.0
 
 
 def queues() -> Queues:
-    return Queues(Admission(QueueLimits(max_inputs=2, max_tokens=100, max_bytes=1000)))
+    return Queues(Admission(QueueLimits(max_inputs=2, max_tokens=100, max_bytes=1000), SharedTable.of_one_front()))
 
 
 def hurried(seconds: float) -> Caller:

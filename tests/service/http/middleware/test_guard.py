@@ -11,6 +11,7 @@ from litestar.types import ASGIApp
 
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.shared_table import SharedTable
 from service.front.serving.serving import Serving
 from service.front.turns import Turns
 from service.http.middleware.guard import Guard
@@ -34,7 +35,7 @@ def test_a_place_is_free_before_the_client_can_have_the_whole_answer(kind: str, 
     key_file = tmp_path / "keys"
     limited = ApiKey(tenant="a", sha256=hash_key(b"lone").hex(), max_concurrent_requests=1)
     key_file.write_bytes(msgspec.json.encode(limited))
-    keyring = Keyring(key_file)
+    keyring = Keyring(key_file, SharedTable.of_one_front())
     known = keyring.find(b"lone")
     assert known
     parts, num_bytes = ANSWERS[kind]

@@ -12,6 +12,7 @@ import pytest
 
 from service.errors import InputError
 from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom, Hold
+from service.front.admission.shared_table import SharedTable
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.tenant import SERVICE
 from service.front.turns import Turns
@@ -90,7 +91,7 @@ def test_text_takes_the_place_of_vectors_in_the_room_for_answers_and_where_there
     results = results_of(1000, "float32")
     num_bytes = 1000 * DIMENSIONS * 4
     assert num_bytes > SMALL_BYTES
-    room = AnswerRoom(4 * num_bytes, 1.0)
+    room = AnswerRoom(4 * num_bytes, 1.0, SharedTable.of_one_front())
     hold = room.hold(num_bytes, SERVICE.tenant)
     early = entries_of(VectorFormat())
     asyncio.run(added(early, results, [range(1000)], hold))

@@ -1,4 +1,16 @@
-"""The counts of all fronts in one shared mapping: a row for each front, which it alone writes and all read.
+"""Counts that the fronts of one service publish to each other, so that a limit holds for all of them together.
+
+They stand in one shared mapping with a row for each front, which it alone writes and all read. One front has a mapping
+with one row.
+
+| name | counts | until |
+| --- | --- | --- |
+| `queue`, `queue/TENANT` | inputs, tokens, bytes under way | |
+| `bodies` | requests whose bodies are held | |
+| `answers`, `answers/TENANT` | bytes of large answers | |
+| `rate` | tokens finished since the start; thousandths of a token per second | when that was measured |
+| `MODEL/queue`, `MODEL/queue/TENANT`, `MODEL/rate` | the same of one of several models | |
+| `key/SHA256` | requests of an API key under way | the time that its requests have used up |
 
 There are no locks, so a front that is killed in the middle of anything holds up nobody. The price is a race: between
 the check and the count of one front another may pass its own check, so a limit may be exceeded by one request of each
@@ -7,13 +19,13 @@ and read whole.
 
 A row has the numbers of `SERVICE_WIDE`, and a table by a 64-bit hash of all other names, in buckets of `NUM_WAYS`:
 
-    service-wide  four words for each name: three counts and a time (`Shown`)
+    service-wide  four words for each name: three counts and a time (`Counts`)
     hashes        NUM_BUCKETS x NUM_WAYS words; 0 is a free entry
     numbers       four words for each of these
 
 An entry whose counts are 0 and whose time is over gives its place to the next name of its bucket that needs one. Where
-all places are in use, the name is not shown: for that name the others no longer count this front's part, and all else
-stays exact. With 1,000 names in use at once the chance of that is one in five thousand.
+all places are in use, the name is not published: for that name the others no longer count this front's part, and all
+else stays exact. With 1,000 names in use at once the chance of that is one in five thousand.
 """
 
 import hashlib
@@ -24,11 +36,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
 from sys import byteorder
+from typing import NamedTuple
 
-from service.front.admission.load import Load
-from service.front.admission.other_fronts import SERVICE_WIDE, Shown
-from service.front.admission.shared_load import SharedLoad
 from service.ipc.arena import create_shared_file
+
+QUEUE, BODIES, ANSWERS, RATE = "queue", "bodies", "answers", "rate"
+
+SERVICE_WIDE = (QUEUE, BODIES, ANSWERS, RATE)
+"""Names that every front has from its start to its end."""
 
 NUM_BUCKETS = 256
 NUM_WAYS = 16
@@ -46,6 +61,18 @@ ROW_BYTES = NUMBERS_AT + NUM_ENTRIES * NUMBERS.size
 WIDE_AT = {name: place * NUMBERS.size for place, name in enumerate(SERVICE_WIDE)}
 
 
+class Counts(NamedTuple):
+    """Three counts under one name, and a time in ns on `time.monotonic`, 0 for none: one clock for a whole machine."""
+
+    first: int = 0
+    second: int = 0
+    third: int = 0
+    until_ns: int = 0
+
+
+NOTHING = Counts()
+
+
 class SharedRows:
     """The memory of all rows, which the main process makes once and the fronts inherit.
 
@@ -58,41 +85,44 @@ class SharedRows:
         self._memory = mmap.mmap(self.descriptor, num_fronts * ROW_BYTES)
 
     def clear(self, index: int) -> None:
-        """Forget what a front has shown; it must have ended. The next front with this index begins with nothing."""
+        """Forget what a front has published; it must have ended. The next one with this index begins with nothing."""
         _clear(self._memory, index)
 
 
-class SharedCounts:
-    """One front's view of the mapping: an `OtherFronts`.
+class SharedTable:
+    """One front's view of the mapping; used on the event loop only.
 
     Args:
-        descriptor: of `SharedRows`.
+        memory: with a row for each front.
         index: of this front, from 0; no other front may have it.
         now: a monotonic clock, in seconds.
+
+    Attributes:
+        num_fronts: fronts of the service, this one included.
     """
 
-    def __init__(self, descriptor: int, index: int, now: Callable[[], float] = time.monotonic) -> None:
-        num_bytes = os.fstat(descriptor).st_size
-        self._num_fronts = num_bytes // ROW_BYTES
-        self._memory = mmap.mmap(descriptor, num_bytes)
+    def __init__(self, memory: mmap.mmap, index: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.num_fronts = len(memory) // ROW_BYTES
+        self._memory = memory
         self._words = memoryview(self._memory).cast("q")
         self._row = index * ROW_BYTES
-        self._other_rows = [row * ROW_BYTES for row in range(self._num_fronts) if row != index]
+        self._other_rows = [row * ROW_BYTES for row in range(self.num_fronts) if row != index]
         self._now = now
         self._places: dict[bytes, int] = {}  # of own entries, from 0, by hash
         _clear(self._memory, index)
 
-    @property
-    def num_fronts(self) -> int:
-        """Fronts of the service, this one included."""
-        return self._num_fronts
+    @classmethod
+    def of_one_front(cls) -> "SharedTable":
+        """A table with one row, of the only front."""
+        return cls(mmap.mmap(-1, ROW_BYTES), 0)
 
-    def load(self, name: str) -> Load:
-        """A load that all fronts count in."""
-        return SharedLoad(self, name)
+    @classmethod
+    def inherited(cls, descriptor: int, index: int, now: Callable[[], float] = time.monotonic) -> "SharedTable":
+        """The table of `SharedRows`, by its descriptor."""
+        return cls(mmap.mmap(descriptor, os.fstat(descriptor).st_size), index, now)
 
-    def show(self, name: str, first: int, second: int = 0, third: int = 0, until_ns: int = 0) -> None:
-        """Show this front's counts to the others; see `OtherFronts.show`."""
+    def publish(self, name: str, first: int, second: int = 0, third: int = 0, until_ns: int = 0) -> None:
+        """Show this front's counts to the others, in place of those before."""
         wide_at = WIDE_AT.get(name)
         if wide_at is not None:
             NUMBERS.pack_into(self._memory, self._row + wide_at, first, second, third, until_ns)
@@ -104,33 +134,33 @@ class SharedCounts:
         elif first or second or third or until_ns:
             self._enter(key, first, second, third, until_ns)
 
-    def sums(self, name: str) -> Shown | None:
-        """What the others show, added up; see `OtherFronts.sums`."""
-        shown = self._shown(name)
-        if len(shown) < 2:
-            return shown[0] if shown else None
-        first, second, third, until_ns = zip(*shown, strict=True)
-        return sum(first), sum(second), sum(third), max(until_ns)
+    def others(self, name: str) -> Counts:
+        """The sums of what the others publish, with the latest of their times."""
+        published = self._published(name)
+        if len(published) < 2:
+            return published[0] if published else NOTHING
+        first, second, third, until_ns = zip(*published, strict=True)
+        return Counts(sum(first), sum(second), sum(third), max(until_ns))
 
-    def latest(self, name: str) -> Shown | None:
-        """What the front with the latest time shows; see `OtherFronts.latest`."""
-        return max(self._shown(name), key=lambda one: one[3], default=None)
+    def latest(self, name: str) -> Counts:
+        """What that of the others publishes that has the latest time."""
+        return max(self._published(name), key=lambda one: one.until_ns, default=NOTHING)
 
-    def _shown(self, name: str) -> list[Shown]:
-        """What the others show, one by one."""
+    def _published(self, name: str) -> list[Counts]:
+        """What the others publish, one by one."""
         memory, wide_at = self._memory, WIDE_AT.get(name)
         if wide_at is not None:
-            return [NUMBERS.unpack_from(memory, row + wide_at) for row in self._other_rows]
-        key, shown = _hash(name), []
+            return [Counts(*NUMBERS.unpack_from(memory, row + wide_at)) for row in self._other_rows]
+        key, published = _hash(name), list[Counts]()
         begin = HASHES_AT + key[0] * BUCKET_BYTES
         for row in self._other_rows:
             at = memory.find(key, row + begin, row + begin + BUCKET_BYTES)
             if at >= 0:
                 place = (at - row - HASHES_AT) // WORD
-                one = NUMBERS.unpack_from(memory, row + NUMBERS_AT + place * NUMBERS.size)
+                one = Counts(*NUMBERS.unpack_from(memory, row + NUMBERS_AT + place * NUMBERS.size))
                 if memory[at : at + WORD] == key:  # else it was freed meanwhile, and these may be another name's
-                    shown.append(one)
-        return shown
+                    published.append(one)
+        return published
 
     def _enter(self, key: bytes, first: int, second: int, third: int, until_ns: int) -> None:
         """Begin an entry, if its bucket has a free one; numbers first, so that no reader finds older ones."""
