@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 
 from litestar import Litestar
 from litestar.datastructures import State
@@ -11,7 +10,6 @@ from litestar.types import ASGIApp
 
 from service import metrics
 from service.afterwards import AFTERWARDS
-from service.cores import use_all
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
@@ -53,7 +51,6 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(initializer=use_all))
         keyring = serving.keyring
         works = [serving.run(), watch_loop(), serving.answers.watch()]
         if keyring is not None:

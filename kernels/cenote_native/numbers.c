@@ -163,23 +163,3 @@ TARGET void cenote_print_rows(const float *rows, int64_t num_rows, int64_t dimen
         ends[row] = to - text;
     }
 }
-
-/* The same rows in the places of a text's zero bytes, as many as there are rows; `text` has room for that text, too.
- * Returns how long it has become, or -1 where a row is left to the caller. */
-TARGET int64_t cenote_fill_rows(const char *given, int64_t num_bytes, const float *rows, int64_t num_rows,
-                                int64_t dimensions, char *text) {
-    const char *const stop = given + num_bytes;
-    char *to = text;
-    for (int64_t row = 0; row < num_rows; row++) {
-        const char *const place = memchr(given, 0, (size_t)(stop - given));
-        if (place == NULL)
-            return -1;
-        memcpy(to, given, (size_t)(place - given));
-        to = print_row(rows + row * dimensions, dimensions, to + (place - given));
-        if (to == NULL)
-            return -1;
-        given = place + 1;
-    }
-    memcpy(to, given, (size_t)(stop - given));
-    return to + (stop - given) - text;
-}

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
-from service.cores import use_all
 from service.decode.isolated import IsolatedDecoder, late_message
 from service.fairness.room import NUM_SPARE, FairRoom, Size
 from service.media.error_location import ErrorLocation
@@ -63,7 +62,7 @@ class ThreadDecoder:
 
     def __init__(self, *, num_threads: int, max_bytes: int, deadline_s: float) -> None:
         self.room = FairRoom(num_threads, max_bytes, count_bytes=metrics.DECODE_BYTES.inc)
-        self._pool = ThreadPoolExecutor(num_threads + NUM_SPARE, thread_name_prefix="decode", initializer=use_all)
+        self._pool = ThreadPoolExecutor(num_threads + NUM_SPARE, thread_name_prefix="decode")
         self._deadline_s = deadline_s
 
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:

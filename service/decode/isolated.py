@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
-from service.cores import use_all
 from service.errors import ModelError, UnavailableError
 from service.fairness.room import NUM_SPARE, FairRoom, Size, WorkPiece
 from service.media.error_location import ErrorLocation
@@ -95,7 +94,7 @@ class IsolatedDecoder:
         self.room = FairRoom(num_workers, max_bytes, count_bytes=metrics.DECODE_BYTES.inc)
         self._max_bytes = max_bytes
         self._deadline_s = deadline_s
-        self._threads = ThreadPoolExecutor(num_processes, f"decode-{self.what}", initializer=use_all)
+        self._threads = ThreadPoolExecutor(num_processes, f"decode-{self.what}")
         self._running: set[Running] = set()
         self._next_look: asyncio.TimerHandle | None = None
         max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES

@@ -56,7 +56,7 @@ Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
 """What the engine's loop reads."""
 
 
-def run(socket_fd: int, pipe_fd: int, arena_fd: int, bell_fd: int, *door_fd: int) -> None:
+def run(socket_fd: int, pipe_fd: int, arena_fd: int, *door_fd: int) -> None:
     """Load, check, say Ready, then run until the front goes."""
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
@@ -81,7 +81,7 @@ def run(socket_fd: int, pipe_fd: int, arena_fd: int, bell_fd: int, *door_fd: int
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
     scheduler = new_scheduler(start, runner.device, look_ups)
-    announcer = FrontsAnnouncer(pipe_fd, start.num_fronts, bell_fd)
+    announcer = FrontsAnnouncer(pipe_fd, start.num_fronts)
     num_fronts, part_bytes = start.num_fronts, start.arena_bytes
     fronts = Fronts(channel.send, announcer, ready, num_fronts=num_fronts, part_bytes=part_bytes)
     loop = EngineLoop(fronts, announcer, inbox, scheduler, runner, shared, look_ups)

@@ -56,14 +56,13 @@ class FrontsAnnouncer(Announcer):
     Args:
         descriptor: the pipe of the main process, or of the only front.
         num_fronts: that there may be.
-        bell: of the only front; -1: none.
 
     Attributes:
         lines: to the fronts by index; empty where there is but one.
     """
 
-    def __init__(self, descriptor: int, num_fronts: int, bell: int = -1) -> None:
-        super().__init__(descriptor, bell)
+    def __init__(self, descriptor: int, num_fronts: int) -> None:
+        super().__init__(descriptor)
         self.lines: dict[int, FrontLine] = {}
         self._num_fronts = num_fronts
 

@@ -1,4 +1,4 @@
-"""`python -m service.engine.worker NAME SOCKET_FD PIPE_FD ARENA_FD BELL_FD [DOOR_FD]`: where an engine process begins.
+"""`python -m service.engine.worker NAME SOCKET_FD PIPE_FD ARENA_FD [DOOR_FD]`: where an engine process begins.
 
 Started by `service.front.engine_client.supervisor` alone. What is done here has to be done before torch is imported.
 """

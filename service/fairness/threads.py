@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from service.cores import use_all
 from service.fairness.room import NUM_SPARE, FairRoom
 
 T = TypeVar("T")
@@ -60,7 +59,7 @@ class FairThreads:
 
     def __init__(self, num_threads: int, name: str, *, small: int, num_spare: int = NUM_SPARE) -> None:
         self._room = FairRoom(num_threads, num_spare=num_spare)
-        self._pool = ThreadPoolExecutor(num_threads + num_spare, thread_name_prefix=name, initializer=use_all)
+        self._pool = ThreadPoolExecutor(num_threads + num_spare, thread_name_prefix=name)
         self._small = small
 
     async def run(self, work: Callable[[], T], size: int, *, is_slice: bool = False) -> T:

@@ -189,7 +189,7 @@ class EmbedResult:
 
     Attributes:
         inputs: what became of each, in order.
-        media_ms: preparing prompts and pixels, wall clock; of a job in parts until the first could run.
+        media_ms: preparing prompts and pixels, wall clock; of a job in parts that of the slowest.
         num_inputs: how many those are.
         errors: those of inputs that failed, in order.
         windows: with late chunking what ran for the inputs, and is counted in their place; else None.
@@ -241,10 +241,6 @@ class EmbedResult:
         whole.inference_ms = max(part.inference_ms for part in parts)
         whole.num_batched = max(part.num_batched for part in parts)
         return whole
-
-    def forget_inputs(self) -> None:
-        """Let go of the inputs' results, which somebody has taken; what they sum up to stays."""
-        self.inputs, self.embedded = (), []
 
 
 def raise_first(ends: Iterable[Prompt | InputResult]) -> None:

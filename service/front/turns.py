@@ -9,8 +9,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from service.fairness.threads import Done, Steps, next_step
-
 T = TypeVar("T")
 
 
@@ -33,17 +31,3 @@ class Turns:
             result = work()
             await asyncio.sleep(0)
             return result
-
-    async def run_steps(self, steps: Steps[T]) -> T:
-        """Do work step by step, each when its turn has come.
-
-        Args:
-            steps: each takes a millisecond at most.
-
-        Returns:
-            What they give in the end.
-        """
-        done: Done[T] | None = None
-        while done is None:
-            done = await self.take(lambda: next_step(steps))
-        return done.result

@@ -13,7 +13,6 @@ from contextlib import suppress
 
 import msgspec
 
-from service.ipc.bell import ring
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepKind, StepReport, StepStarted
@@ -33,16 +32,14 @@ class Announcer:
 
     Args:
         descriptor: of the pipe.
-        bell: that is rung behind each forward; -1: none.
 
     Attributes:
         num_steps: steps begun so far, which is the number of the last one.
     """
 
-    def __init__(self, descriptor: int, bell: int = -1) -> None:
+    def __init__(self, descriptor: int) -> None:
         self.num_steps = 0
         self._descriptor = descriptor
-        self._bell = bell
 
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
         """Number and announce a step that is about to run for these requests; waits while the pipe is full.
@@ -55,10 +52,6 @@ class Announcer:
         step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s)
         self.write(step)
         return step
-
-    def computed(self) -> None:
-        """Tell the front that a forward is over; its results are to come."""
-        ring(self._bell)
 
     def write(self, message: Announcement) -> None:
         """Enter a message; waits while the pipe is full.

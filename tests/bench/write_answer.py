@@ -18,12 +18,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
+from schemas.endpoints.embeddings import EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.fields import EmbedDtype
 from service.front.job import EmbeddedInput, EmbedResult
 from service.http.responses.answer import BodyParts, in_parts, slices
 from service.http.responses.vector_format import VectorFormat
-from service.http.routes.embeddings import embedding_entry, embedding_response
+from service.http.routes.embeddings import embedding_response
 from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
 
@@ -55,13 +55,10 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> EmbedResult:
 
 def json_way(made: EmbedResult, **wanted: object) -> Way:
     """The service's JSON answer, as a route writes it."""
-    vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
+    vector_format, body = VectorFormat(**wanted), EmbeddingRequest()  # type: ignore[arg-type]
 
     def write() -> int:
-        rows = [one.vector.rows[vector_format.dtype] for one in made.embedded]
-        vectors = map(vector_format.json, rows)
-        data = [embedding_entry("bench", i, one, next(vectors)) for i, one in enumerate(made.inputs)]
-        return sent(in_parts(embedding_response("bench", "builtin", made, data)))
+        return sent(in_parts(embedding_response("bench", body, "builtin", made, vector_format)))
 
     return write
 

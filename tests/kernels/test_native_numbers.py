@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cenote_native import numbers
-from cenote_native.numbers import MAX_NUMBER_BYTES, fill_rows, fill_rows_reference, print_rows, print_rows_reference
+from cenote_native.numbers import MAX_NUMBER_BYTES, print_rows, print_rows_reference
 from tests.no_kernel import NO_KERNEL
 
 kernel = pytest.mark.skipif(numbers._native() is None, reason=NO_KERNEL)
@@ -86,28 +86,6 @@ def test_other_formats(dtype: str) -> None:
 
 def test_no_rows() -> None:
     assert list(print_rows(np.empty((0, 4), np.float32))) == []
-    assert fill_rows(b"[]", np.empty((0, 4), np.float32)) == b"[]"
-
-
-@pytest.mark.parametrize("dtype", ["<f4", "i1"])
-@pytest.mark.parametrize("text", [b"\0", b'{"a":\0}', b'[{"a":\0,"b":1},{"a":\0},{"a":\0}]', b"\0\0\0"])
-def test_a_text_is_filled_with_rows(text: bytes, dtype: str) -> None:
-    rows = (100 * np.random.default_rng(6).uniform(-1, 1, (text.count(0), 33))).astype(dtype)
-    rows = rows / np.float32(128) if dtype == "<f4" else rows
-    assert fill_rows(text, rows) == fill_rows_reference(text, rows)
-    assert fill_rows(text, rows).count(b"[") == text.count(b"[") + len(rows)
-
-
-def test_a_row_that_the_kernel_is_not_for_fills_its_place_all_the_same() -> None:
-    rows = drawn(3, seed=3).reshape(3, -1).copy()
-    rows[1, 77] = 0
-    assert fill_rows(b"\0,\0,\0", rows) == b",".join(print_rows_reference(rows))
-
-
-@pytest.mark.parametrize("text", [b"", b"\0\0", b"\0\0\0\0"])
-def test_more_or_fewer_rows_than_places_are_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match=rf"got 3 rows, expected {len(text)}"):
-        fill_rows(text, drawn(3, seed=3).reshape(3, -1))
 
 
 def test_no_number_is_longer_than_its_place() -> None:

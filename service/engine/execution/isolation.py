@@ -209,7 +209,6 @@ class Isolation:
         self._announcer.begin("forward", num_tokens, [one.request.id for one in everyone])
         try:
             raw = self._runner.embed(batch)
-            self._announcer.computed()
             requests = [waiting.request for waiting in batch]
             if self._coalescing.results.is_on:
                 for waiting, vector in zip(batch, self._runner.to_keep(raw, requests), strict=True):

@@ -50,19 +50,19 @@ class Reservation(msgspec.Struct, frozen=True, eq=False):
         """Give it back."""
         self.admission.count(self, self.load, -1)
 
-    def add_tokens(self, num_tokens: int, num_bytes: int = 0) -> None:
+    def add_tokens(self, num_tokens: int, num_bytes: int = 0, *, is_checked: bool = True) -> None:
         """Add the tokens of an accepted request, now that they are known, and the bytes of a large answer.
+
+        Args:
+            is_checked: refuse what exceeds the limits; not of a request of which some has run.
 
         Raises:
             UnavailableError: the queue is full of tokens.
         """
         more = Load(num_tokens=num_tokens, num_bytes=num_bytes)
-        self.admission.check(self.tenant, more)
+        if is_checked:
+            self.admission.check(self.tenant, more)
         self.admission.count(self, more)
-
-    def add_more(self, num_tokens: int) -> None:
-        """Add tokens of a request that is under way, which is not refused any more."""
-        self.admission.count(self, Load(num_tokens=num_tokens))
 
     def add_bytes(self, num_bytes: int) -> None:
         """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.

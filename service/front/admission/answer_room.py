@@ -69,15 +69,6 @@ class AnswerRoom:
         if mine and mine + num_bytes > self._tenant_max_bytes:
             raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
 
-    def has_spare(self, num_bytes: int, tenant: Tenant) -> bool:
-        """Whether so many bytes more leave half of the room, and half of the tenant's, to other answers."""
-        if self._num_bytes + self._table.others(ANSWERS).first + num_bytes > self._max_bytes // 2:
-            return False
-        if not tenant.name:
-            return True
-        mine = self._by_tenant.get(tenant.name, 0) + self._table.others(_answers_of(tenant)).first
-        return mine + num_bytes <= self._tenant_max_bytes // 2
-
     def settle(self, hold: "Hold | None", num_bytes: int, tenant: Tenant) -> "Hold | None":
         """Count an answer that is there by its own bytes, in place of what was reserved for it; refuses nothing."""
         if hold is None and num_bytes <= SMALL_BYTES:
@@ -129,13 +120,6 @@ class Hold:
         """Change the reservation to so many bytes."""
         self._room.count(num_bytes - self.num_bytes, self._tenant)
         self.num_bytes = num_bytes
-
-    def grow(self, num_bytes: int) -> bool:
-        """Reserve so many bytes more if there is room to spare, and return whether there was."""
-        if not self._room.has_spare(num_bytes, self._tenant):
-            return False
-        self.keep(self.num_bytes + num_bytes)
-        return True
 
     def close(self) -> None:
         """Give back the rest."""

@@ -36,21 +36,15 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         if self.model is not None:
             self.model.close()
 
-    def add_tokens(self, num_tokens: int, num_bytes: int = 0) -> None:
+    def add_tokens(self, num_tokens: int, num_bytes: int = 0, *, is_checked: bool = True) -> None:
         """Add tokens, now that they are known, and the bytes of a large answer; see `Reservation.add_tokens`.
 
         Raises:
             UnavailableError: either queue is full of tokens.
         """
         if self.model is not None:
-            self.model.add_tokens(num_tokens)
-        self.service.add_tokens(num_tokens, num_bytes)
-
-    def add_more(self, num_tokens: int) -> None:
-        """Add tokens of a request that is under way; see `Reservation.add_more`."""
-        for one in (self.model, self.service):
-            if one is not None:
-                one.add_more(num_tokens)
+            self.model.add_tokens(num_tokens, is_checked=is_checked)
+        self.service.add_tokens(num_tokens, num_bytes, is_checked=is_checked)
 
 
 class Queues(msgspec.Struct, frozen=True, eq=False):

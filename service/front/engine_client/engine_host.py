@@ -17,7 +17,6 @@ from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
-from service.ipc.bell import Bell
 from service.ipc.messages import Output, Ready
 from service.prompt.prompt import Prompt
 from service.settings import Settings
@@ -133,7 +132,6 @@ class HostNeeds:
         forwards: is told how long it took.
         series: count what the model's engines do.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
-        bell: that engines may ring when a forward is over.
         log_name: of the model, in the engine's log lines; None where there is no other.
     """
 
@@ -146,7 +144,6 @@ class HostNeeds:
     forwards: ForwardRate
     series: EngineSeries
     tower: bytes
-    bell: Bell
     log_name: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Starts the engine process. It inherits a socket pair, a pipe, the arena, and a bell or for several fronts a door."""
+"""Starts the engine process. It inherits a socket pair, a pipe, the arena and for several fronts a door."""
 
 import os
 import socket  # noqa: TID251  # a socket pair
@@ -43,15 +43,12 @@ class EngineProcess:
         self.announcements.close()
 
 
-async def start_engine(
-    name: str, arena_descriptor: int, bell_descriptor: int = -1, door_descriptor: int | None = None
-) -> EngineProcess:
+async def start_engine(name: str, arena_descriptor: int, door_descriptor: int | None = None) -> EngineProcess:
     """A new engine.
 
     Args:
         name: of its model, which `ps` shows.
         arena_descriptor: of the shared memory for pixels.
-        bell_descriptor: of the bell of the only front; -1: none.
         door_descriptor: its end of the door by which several fronts come in.
 
     Raises:
@@ -60,7 +57,7 @@ async def start_engine(
     announcements = Announcements()
     try:
         door = () if door_descriptor is None else (door_descriptor,)
-        inherited = (announcements.theirs, arena_descriptor, bell_descriptor, *door)
+        inherited = (announcements.theirs, arena_descriptor, *door)
         process, ours = _start(name, inherited)
     except OSError:
         announcements.close()
@@ -83,7 +80,7 @@ def _start(name: str, inherited: tuple[int, ...]) -> tuple[subprocess.Popen[byte
             process = subprocess.Popen(
                 # -P: the folder that the front was started in must not come before the installed packages.
                 [sys.executable, "-P", "-m", "service.engine.worker", name.replace("\0", ""), *map(str, descriptors)],
-                pass_fds=[one for one in descriptors if one >= 0],
+                pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 process_group=0,  # Ctrl-C is the front's to handle
                 env=engine_environ(os.environ),

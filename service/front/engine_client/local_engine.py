@@ -51,12 +51,11 @@ class LocalEngine:
         settings = self._needs.settings
         return Supervisor(
             start=start_message(settings, self._needs.model, self._needs.cores, self._needs.log_name),
-            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor, self._needs.bell.descriptor),
+            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor),
             client=self._client,
             known_answer=known_answer,
             series=self._needs.series,
             patience=patience(settings),
-            shares_cores=self._needs.log_name is None,  # of several engines one would have the front's core
         )
 
     def check_open(self, *, is_probe: bool = False) -> None:

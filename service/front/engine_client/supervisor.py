@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from service.cores import keep_off, use_all
 from service.engine_series import EngineSeries
 from service.errors import ModelError, ServiceError
 from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, Refusal
@@ -49,7 +48,6 @@ class Supervisor:
         known_answer: the health probe, through the whole path; raises when the answer is not the first engine's.
         series: count its restarts and what it reports.
         patience: its limits.
-        shares_cores: requests are taken by the thread that keeps it; the two keep to a core each where there are two.
         state: as `/readyz` has it.
         detail: one sentence on the state, or None.
         ready: the last engine's own facts.
@@ -62,7 +60,6 @@ class Supervisor:
     known_answer: Callable[[], Awaitable[None]]
     series: EngineSeries
     patience: SupervisorTimeouts = field(default_factory=SupervisorTimeouts)
-    shares_cores: bool = False
     state: EngineState = "loading"
     detail: str | None = "the model is loading"
     ready: Ready | None = None
@@ -235,8 +232,6 @@ class Supervisor:
     def _become_ready(self) -> None:
         self.client.refusal = RESTARTING
         self.client.open()
-        if self.shares_cores and self.process is not None:
-            keep_off(self.process.pid)
         self._ready_s = time.monotonic()
         self.state, self.detail = "ready", None
         self.series.engine_ready.set(1)
@@ -246,7 +241,6 @@ class Supervisor:
         logger.info("ready: %s, loaded in %.1f s, started in %.1f s", what, self.ready.load_s, self._start_s)
 
     async def _spawn(self) -> EngineProcess:
-        use_all()  # the engine is to have them, too
         engine = await self.spawn()
         self.process = engine.process
         engine.channel.send(self.start)

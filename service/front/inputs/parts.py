@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from service.front.inputs.conversations import conversation_of
 from service.front.inputs.data_uris import is_media_uri
+from service.front.inputs.sources import num_chars
 from service.front.job import Job
 from service.prompt.plain_texts import PlainTexts
 
@@ -31,22 +32,8 @@ class PartSize(NamedTuple):
         return cls(max_requests, CHARS_PER_TOKEN * max_tokens)
 
 
-class Part(NamedTuple):
-    """Inputs of a job that run together.
-
-    Attributes:
-        inputs: by index.
-        num_chars: of their texts.
-        max_chars: of the longest of these.
-    """
-
-    inputs: range
-    num_chars: int
-    max_chars: int
-
-
-def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
-    """The parts of a job; none where its answer, or a refusal, depends on the prompts of all its inputs.
+def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[range]:
+    """The parts of a job, as inputs by index; none where its answer, or a refusal, depends on the prompts of all.
 
     What is refused for one of its inputs has cost nothing: only texts that no model refuses run before others are read.
     """
@@ -63,12 +50,17 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
     return _cut(list(map(len, texts)), size)
 
 
-def _cut(lengths: Sequence[int], size: PartSize) -> list[Part]:
+def most_tokens(job: Job) -> list[int]:
+    """More tokens than each of a job's texts has, as a rule: one for each character."""
+    return [min(num_chars(one.source), job.truncation.max_tokens) for one in job.inputs]
+
+
+def _cut(lengths: Sequence[int], size: PartSize) -> list[range]:
     sums = [0, *accumulate(lengths)]
-    parts, start = list[Part](), 0
+    parts, start = list[range](), 0
     while start < len(lengths):
         most = min(start + size.num_inputs, len(lengths))
         stop = max(start + 1, bisect_right(sums, sums[start] + size.num_chars, start, most + 1) - 1)
-        parts.append(Part(range(start, stop), sums[stop] - sums[start], max(lengths[start:stop])))
+        parts.append(range(start, stop))
         start = stop
     return parts

@@ -178,11 +178,11 @@ class InputReader:
         return steps
 
     def prompts(
-        self, job: Job, media: MediaReader | None, part: range | None = None, max_chars: int = MAX_GROUP_CHARS
+        self, job: Job, media: MediaReader | None, part: range | None = None
     ) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of a job, or of a part of it; of a `per_item` job an error stands in the place of its input.
 
-        A step is an input, or several short texts of `max_chars` in all, which cost less together. With late chunking
+        A step is an input, or several short texts, which cost less together. With late chunking
         a prompt is a window.
 
         Raises:
@@ -195,7 +195,7 @@ class InputReader:
         queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
         prompts: list[Prompt | ServiceError] = []
         is_pooled = isinstance(job.output, OutputSpec) and job.output.pool_factor > 1
-        for group in groups(job.inputs, part, max_chars):
+        for group in groups(job.inputs, part):
             made = [None] * len(group) if is_pooled else self._texts(job, group)  # pooled ones are checked one by one
             for index, prompt in zip(group, made, strict=True):
                 prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)

@@ -25,8 +25,6 @@ to come back from it a switch interval of Python's global lock, should others be
 
 MAX_GROUP_CHARS = 4096
 """Texts that are tokenized in one go: in some 3 ms, 12 for the worst there are."""
-TURN_CHARS = 1024
-"""Those that are tokenized in one turn of the event loop: in some 0.7 ms, 3 for the worst."""
 
 
 def embedding_inputs(request: EmbeddingRequest, options: PromptOptions) -> list[JobInput]:
@@ -107,13 +105,12 @@ def is_short(inputs: Sequence[JobInput]) -> bool:
     return num_chars <= MAX_SHORT_CHARS
 
 
-def groups(inputs: Sequence[JobInput], part: range | None = None, max_chars: int = MAX_GROUP_CHARS) -> Iterator[range]:
+def groups(inputs: Sequence[JobInput], part: range | None = None) -> Iterator[range]:
     """The inputs by index, those that are prepared in one go together: plain texts with the same options.
 
     Args:
         inputs: all.
         part: of which ones; None for all.
-        max_chars: of several texts together.
     """
     start, end = (0, len(inputs)) if part is None else (part.start, part.stop)
     while start < end:
@@ -127,7 +124,7 @@ def groups(inputs: Sequence[JobInput], part: range | None = None, max_chars: int
                 if one.options is not options and one.options != options:
                     break
                 num_chars += len(one.source)
-                if num_chars > max_chars:
+                if num_chars > MAX_GROUP_CHARS:
                     break
                 stop += 1
         yield range(start, stop)

@@ -14,19 +14,16 @@ from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queues import Place, Queues
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.parts import Part, PartSize, parts_of
+from service.front.inputs.parts import PartSize, most_tokens, parts_of
 from service.front.inputs.reader import InputReader
-from service.front.inputs.sources import TURN_CHARS, is_short, num_chars
+from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.late_chunks import by_chunk
-from service.front.serving.part_runs import PartRuns, TakePart
 from service.front.serving.stay import Stay
 from service.front.tenant import Caller
-from service.front.turns import Turns
-from service.ipc.bell import Bell
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
-from service.stages import stage
+from service.stages import stage, unnoted
 
 T = TypeVar("T")
 
@@ -34,10 +31,6 @@ SMALL_CHARS = 16_384
 """Texts of one request that are tokenized in one go: in some 10 ms, 50 for the worst there are."""
 SMALL_MEDIA_CHARS = 1 << 20
 """Media of one request that are read in one go: base64, hash and header take 5 ms."""
-
-
-FEW_CORES = 2
-"""On which a thread that makes prompts takes its core from the engine's, and the front's other thread has the other."""
 
 PASSING: frozenset[ErrorCode] = frozenset({"overloaded", "rate_limit_exceeded", "engine_restarting"})
 """Refusals that time heals. An input that engines die of is refused for itself in the end (`suspects.py`)."""
@@ -59,8 +52,6 @@ class Embedder:
         engine: PromptEngine,
         queues: Queues,
         answers: AnswerRoom,
-        turns: Turns,
-        bell: Bell,
         *,
         num_threads: int,
         timeout_s: float,
@@ -71,9 +62,6 @@ class Embedder:
         self._engine = engine
         self.queues = queues
         self._answers = answers
-        self._turns = turns
-        self._bell = bell
-        self._has_few_cores = num_threads <= FEW_CORES
         self._timeout_s = timeout_s
         self._part_size = part_size
         self._forwards = forwards
@@ -81,7 +69,7 @@ class Embedder:
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
         self._comparisons = FairThreads(max(1, num_threads // 2), "compare", small=SMALL_CHARS, num_spare=0)
 
-    async def embed(self, job: Job, caller: Caller, take_part: TakePart | None = None) -> EmbedResult:
+    async def embed(self, job: Job, caller: Caller) -> EmbedResult:
         """One vector for each input of the job; all, or an error that names the input.
 
         A `per_item` job raises only for what concerns all of its inputs.
@@ -89,7 +77,6 @@ class Embedder:
         Args:
             job: what is wanted.
             caller: who wants it, and until when.
-            take_part: is given the results of inputs while others are still to come, if the job runs in parts.
 
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
@@ -98,11 +85,11 @@ class Embedder:
         hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
             with self.place(len(job.inputs), caller) as place:
-                if parts := parts_of(job, self._part_size, self._reader.model.builder.plain_texts):
-                    runs = PartRuns(self._engine, self._bell, job, caller, hold, take_part, self._forwards)
-                    result, media = await self._run_parts(runs, parts, place), None
+                parts = parts_of(job, self._part_size, self._reader.model.builder.plain_texts)
+                if parts and self._forwards.plain_s(most_tokens(job)) <= caller.deadline_s - time.monotonic():
+                    result, media = await self._run_parts(job, parts, place, caller), None
                     result.hold = hold
-                else:
+                else:  # also where it may be late: all of its prompts say that exactly, before any runs
                     result, media = await self._run_whole(job, place, caller, hold)
         except ServiceError as error:
             job.name_input(error)
@@ -139,38 +126,35 @@ class Embedder:
         result.hold = hold
         return result, media
 
-    async def _run_parts(self, runs: PartRuns, parts: Sequence[Part], place: Place) -> EmbedResult:
-        """Run the parts of a job, each as soon as its prompts are made.
+    async def _run_parts(self, job: Job, parts: Sequence[range], place: Place, caller: Caller) -> EmbedResult:
+        """Run the parts of a job two at a time: while the engine has one, the prompts of the next are made.
 
         The queue counts the tokens of those that are made, and has to have room for the first: none is refused when
         some of the job has run.
         """
-        began_s, prepare_ms = time.perf_counter(), 0.0
-        size = sum(part.num_chars for part in parts)
-        async with runs:
-            for part in parts:
-                is_first = part is parts[0]
-                with stage("prepare" if is_first else "engine"):
-                    await runs.is_time()
-                    prompts = await self._part_prompts(runs.job, part, size)
-                    await runs.has_room()
-                    await runs.check_in_time(range(part.inputs.start, len(runs.job.inputs)))
-                if is_first:
-                    place.add_tokens(_num_tokens(prompts))
-                    prepare_ms = (time.perf_counter() - began_s) * 1e3
-                else:
-                    place.add_more(_num_tokens(prompts))
-                await runs.begin(part.inputs, prompts)
-            with stage("engine"):
-                result = await runs.result()
-        result.media_ms += prepare_ms
-        return result
+        size, room, making = sum(num_chars(one.source) for one in job.inputs), asyncio.Semaphore(2), asyncio.Lock()
 
-    async def _part_prompts(self, job: Job, part: Part, size: int) -> Sequence[Prompt | ServiceError]:
-        """The prompts of a part of a job with so many characters; with few cores those of short texts on the loop."""
-        if self._has_few_cores and part.max_chars <= TURN_CHARS:
-            return await self._turns.run_steps(self._reader.prompts(job, None, part.inputs, TURN_CHARS))
-        return await self._texts.run_steps(self._reader.prompts(job, None, part.inputs), size)
+        async def run(part: range) -> EmbedResult:
+            async with room:
+                async with making:
+                    began_s = time.perf_counter()
+                    prompts = await self._texts.run_steps(self._reader.prompts(job, None, part), size)
+                    place.add_tokens(_num_tokens(prompts), is_checked=part is parts[0])
+                    prepare_ms = (time.perf_counter() - began_s) * 1e3
+                prepared = dict(zip(part, prompts, strict=True))
+                result = await self._engine.run(prepared, job.output, caller, per_item=job.per_item)
+                result.media_ms += prepare_ms
+                return result
+
+        runs = [asyncio.create_task(run(part), context=unnoted()) for part in parts]
+        try:
+            with stage("engine"):
+                return EmbedResult.joined(await asyncio.gather(*runs))
+        finally:
+            for one in runs:
+                one.cancel()
+            await asyncio.gather(*runs, return_exceptions=True)
+            runs.clear()  # an error's frames hold the runs, and these the error: all that it held would stay
 
     async def embed_in_time(self, job: Job, caller: Caller) -> EmbedResult:
         """Embed a job, trying again within the caller's time while the service cannot take it.

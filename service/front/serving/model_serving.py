@@ -1,7 +1,6 @@
 """One model of the service: its files, its engine, and what the routes ask once both are there."""
 
 import logging
-from contextlib import closing
 from dataclasses import dataclass
 
 from schemas.endpoints.health import ModelHealth
@@ -28,9 +27,7 @@ from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.shared_towers import SharedTowers
-from service.front.turns import Turns
 from service.garbage import keep_out_of_collections
-from service.ipc.bell import Bell
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
 from service.settings import Settings
@@ -63,7 +60,6 @@ class Commons:
         cores: that this process may use.
         admission: the queue of the whole service.
         answers: what large answers may hold until they are taken.
-        turns: in which long work is done on the event loop.
         fetching: brings in images by URL, or None.
         local_files: reads `file:` URLs, or None.
         decoders: of images, video and audio files.
@@ -75,7 +71,6 @@ class Commons:
     cores: int
     admission: Admission
     answers: AnswerRoom
-    turns: Turns
     fetching: Fetching | None
     local_files: LocalFiles | None
     decoders: Decoders
@@ -147,8 +142,7 @@ class ModelServing:
         try:
             logger.info("looking for %s", settings.model)
             self.model = model = await in_daemon_thread(lambda: _load_model(settings), "load")
-            with closing(Bell()) as bell:
-                await self._keep_engine(model, bell)
+            await self._keep_engine(model)
         except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
             self.failure = FAILED
             logger.error("%s", error)
@@ -156,7 +150,7 @@ class ModelServing:
             self.failure = FAILED
             logger.exception("the service failed to start. This is a bug.")
 
-    async def _keep_engine(self, model: ServedModel, bell: Bell) -> None:
+    async def _keep_engine(self, model: ServedModel) -> None:
         commons = self._commons
         tower = await commons.towers.join(self._index, model, self.settings)
         settings = tower.settings
@@ -172,7 +166,6 @@ class ModelServing:
             forwards=forwards,
             series=self._series,
             tower=tower.fingerprint,
-            bell=bell,
             log_name=log_name,
         )
         host = with_shared_vectors(commons.open_host(needs), needs)
@@ -187,8 +180,6 @@ class ModelServing:
             host,
             queues,
             commons.answers,
-            commons.turns,
-            bell,
             num_threads=commons.cores,
             timeout_s=timeout_s,
             part_size=part_size,

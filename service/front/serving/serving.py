@@ -110,7 +110,6 @@ class Serving:
             cores=cores,
             admission=self.admission,
             answers=self.answers,
-            turns=self.turns,
             fetching=self.fetching,
             local_files=self.local_files,
             decoders=Decoders(settings, cores),

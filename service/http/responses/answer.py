@@ -40,8 +40,6 @@ MIN_SLICE_BYTES = SLICE_BYTES // 2
 MARK = b"\0"
 """Stands for a `DeferredValue` in the text: JSON has this byte nowhere, since strings escape it."""
 
-RAW_MARK = msgspec.Raw(MARK)
-
 BodyParts = deque[bytes | memoryview | DeferredValue]
 """The body of an answer, to be read once: text that is there, and values that are not yet printed."""
 
@@ -65,7 +63,7 @@ def in_parts(answer: Any, *, as_lines: bool = False) -> BodyParts:
         if num_left >= 0:
             return msgspec.Raw(b"".join(value.chunks()))
         deferred.append(value)
-        return RAW_MARK
+        return msgspec.Raw(MARK)
 
     encoder = msgspec.json.Encoder(enc_hook=print_or_defer)  # calls it for each value of a type that it does not know
     text = encoder.encode_lines(answer) if as_lines else encoder.encode(answer)

@@ -10,7 +10,7 @@ import numpy as np
 import pybase64
 from numpy.typing import NDArray
 
-from cenote_native import fill_places, fill_rows, print_rows
+from cenote_native import print_rows
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype
 from service.ipc.vectors import Row
@@ -104,14 +104,6 @@ class VectorFormat(msgspec.Struct, frozen=True):
         if not self.is_base64:
             return NumberList(row, self.dtype)
         return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
-
-    def filled(self, text: bytes, rows: Sequence[Row]) -> bytes:
-        """A text with rows of one length as JSON values in the places of its zero bytes."""
-        if rows and not self.is_base64:
-            return fill_rows(text, numbers(b"".join(rows), self.dtype).reshape(len(rows), -1))
-        if self.is_big_endian:
-            return fill_places(text, [b"".join(self.json(row).chunks()) for row in rows])
-        return fill_places(text, [b'"%s"' % pybase64.b64encode(row) for row in rows])
 
     def raw(self, row: Row) -> Row | DeferredValue:
         """A row as it is sent without JSON."""

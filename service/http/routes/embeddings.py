@@ -1,14 +1,12 @@
 """`POST /v1/embeddings`."""
 
 import time
-from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
-import msgspec
 from litestar import post
 from litestar.types import ASGIApp
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
@@ -33,10 +31,9 @@ from service.http.examples import (
     user,
 )
 from service.http.request_context import AnyRequest
-from service.http.responses.answer import MAX_VECTORS_ON_LOOP, answer, observe
-from service.http.responses.early_entries import EarlyEntries
+from service.http.responses.answer import answer, observe
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
-from service.http.responses.vector_format import DeferredValue, VectorFormat
+from service.http.responses.vector_format import VectorFormat
 from service.http.route import Route
 from service.ipc.messages import OutputSpec
 
@@ -53,25 +50,14 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         vector_format = VectorFormat.of(body)
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
-        id_, places = call.context.id, list[ChunkPlace]()
+        id_ = call.context.id
         made_by = fingerprint_in_order(online.fingerprint, body.part_order)
-        early = EarlyEntries(
-            serving.turns,
-            vector_format,
-            lambda index, one, vector: embedding_entry(id_, index, one, vector, places),
-        )
-        result = await online.embedder.embed(job, call.caller, None if is_raw else early.add)
-        places += chunk_places(body, result)
+        result = await online.embedder.embed(job, call.caller)
         observe(result, call.context)
         if is_raw:
             return raw_answer(serving.turns, result, made_by, vector_format, output.dimensions)
         return await answer(
-            serving.turns,
-            lambda: embedding_response(id_, name, result, early.entries(result.inputs)),
-            result,
-            made_by,
-            VARY,
-            in_thread=early.num_left > MAX_VECTORS_ON_LOOP,
+            serving.turns, lambda: embedding_response(id_, body, name, result, vector_format), result, made_by, VARY
         )
 
 
@@ -101,35 +87,32 @@ def chunk_places(body: EmbeddingRequest, result: EmbedResult) -> list[ChunkPlace
     ]
 
 
-def embedding_entry(
-    id_: str,
-    index: int,
-    one: InputResult,
-    vector: msgspec.Raw | DeferredValue | None,
-    places: Sequence[ChunkPlace] = (),
-) -> EmbeddingData:
-    """The entry of one input.
-
-    Args:
-        id_: of the request.
-        vector: as JSON; None where it failed.
-        places: of all inputs, where they are chunks of one text.
-    """
-    if isinstance(one, ServiceError):
-        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
-    span = places[index] if places else UNSET
-    return EmbeddingData(index=index, embedding=cast(Embedding, vector), truncated=one.truncated, span=span)
-
-
-def embedding_response(id_: str, name: str, result: EmbedResult, data: list[EmbeddingData]) -> EmbeddingResponse:
+def embedding_response(
+    id_: str, body: EmbeddingRequest, name: str, result: EmbedResult, vector_format: VectorFormat
+) -> EmbeddingResponse:
     """The answer in OpenAI's form.
 
     Args:
+        id_: of the request.
         name: the model's as the request gave it.
-        data: the entries of all inputs.
     """
+    places = chunk_places(body, result)
+    data = [
+        embedding_entry(id_, index, one, vector_format, places[index] if places else UNSET)
+        for index, one in enumerate(result.inputs)
+    ]
     usage = result.counts.usage(result.num_inputs)
     return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)
+
+
+def embedding_entry(
+    id_: str, index: int, one: InputResult, vector_format: VectorFormat, span: ChunkPlace | UnsetType
+) -> EmbeddingData:
+    """The entry of one input; its vector is printed when it is sent."""
+    if isinstance(one, ServiceError):
+        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
+    vector = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
+    return EmbeddingData(index=index, embedding=vector, truncated=one.truncated, span=span)
 
 
 def _answer(vector: list[float] | str) -> dict[str, Any]:

@@ -47,16 +47,3 @@ def test_an_answer_that_is_dropped_gives_its_bytes_back() -> None:
     again.close()
     again.close()
     assert room.hold(LARGE, ACME) is not None
-
-
-def test_what_an_answer_grows_by_leaves_half_of_the_room_and_of_the_tenants_share_to_others() -> None:
-    room = AnswerRoom(8 * LARGE, 0.5, SharedTable.of_one_front())
-    ours, acmes = room.hold(LARGE, SERVICE.tenant), room.hold(LARGE, ACME)
-    assert ours is not None
-    assert acmes is not None
-    assert not acmes.grow(LARGE + 1)
-    assert acmes.grow(LARGE)
-    assert not ours.grow(LARGE + 1)
-    assert ours.grow(LARGE)
-    assert (ours.num_bytes, acmes.num_bytes) == (2 * LARGE, 2 * LARGE)
-    assert room.hold(4 * LARGE, OTHER) is not None

@@ -8,7 +8,7 @@ from schemas.content.parts import Content
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.fairness.threads import all_at_once
-from service.front.inputs.parts import Part, PartSize, parts_of
+from service.front.inputs.parts import PartSize, parts_of
 from service.front.job import Job
 from service.front.tenant import SERVICE
 from service.ipc.messages import OutputSpec
@@ -30,23 +30,21 @@ def job_of(**fields: object) -> Job:
     return READER.embedding_job(request, OutputSpec(dimensions=READER.model.profile.dimensions), SERVICE.tenant)
 
 
-def parts_in(job: Job) -> list[Part]:
+def parts_in(job: Job) -> list[range]:
     return parts_of(job, SIZE, READER.model.builder.plain_texts)
 
 
 def test_a_job_of_many_short_texts_is_cut_by_their_number() -> None:
     parts = parts_in(job_of(input=MANY[:-1]))
-    assert [len(part.inputs) for part in parts] == [SIZE.num_inputs, SIZE.num_inputs, SIZE.num_inputs - 1]
-    assert sum(part.num_chars for part in parts) == sum(map(len, MANY[:-1]))
+    assert [len(part) for part in parts] == [SIZE.num_inputs, SIZE.num_inputs, SIZE.num_inputs - 1]
 
 
 def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() -> None:
     texts = ["x" * 200] * 400 + ["y" * 2 * SIZE.num_chars] * 2 + ["z"] * 3
     parts = parts_in(job_of(input=texts, truncate_prompt_tokens=-1))
-    assert [index for part in parts for index in part.inputs] == list(range(len(texts)))
-    assert all(part.num_chars <= SIZE.num_chars or len(part.inputs) == 1 for part in parts)
-    assert parts[-1] == Part(range(402, 405), 3, 1)
-    assert [part.max_chars for part in parts[:-1]] == [200] * (len(parts) - 3) + [2 * SIZE.num_chars] * 2
+    assert [index for part in parts for index in part] == list(range(len(texts)))
+    assert all(sum(len(texts[i]) for i in part) <= SIZE.num_chars or len(part) == 1 for part in parts)
+    assert parts[-3:] == [range(400, 401), range(401, 402), range(402, 405)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +70,7 @@ def test_texts_of_any_length_run_in_parts_where_none_is_refused_for_all(more: di
 def test_parts_have_the_prompts_of_the_whole() -> None:
     job = job_of(input=[*MANY, "x" * 100_000], on_error="per_item")
     whole = all_at_once(READER.prompts(job, None))
-    parts = [one for part in parts_in(job) for one in all_at_once(READER.prompts(job, None, part.inputs))]
+    parts = [one for part in parts_in(job) for one in all_at_once(READER.prompts(job, None, part))]
     assert parts[:-1] == whole[:-1]
     assert all(isinstance(one, Prompt) for one in whole[:-1])
     refused = parts[-1]
