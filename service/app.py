@@ -31,7 +31,7 @@ def create_app(
     open_host: OpenHost = LocalEngine,
     table: SharedTable | None = None,
     *,
-    cores: int | None = None,
+    cores: int = 0,
     link: FrontLink | None = None,
 ) -> tuple[ASGIApp, Serving]:
     """The ASGI app, and the service whose state its routes answer from.
@@ -41,11 +41,11 @@ def create_app(
     Args:
         open_host: makes the host that runs prompts; by default the engine process beside this one.
         table: counts of all fronts of the service.
-        cores: that this process may use; all that there are if not given.
+        cores: that this process may use; 0: as many as the settings say, or there are.
         link: to the other fronts, where there are several.
     """
     compute_alone()
-    serving = Serving(settings, open_host, table or SharedTable.of_one_front(), cores, link)
+    serving = Serving(settings, table or SharedTable.of_one_front(), cores, open_host, link)
     tracing = None if settings.otlp_endpoint is None else Tracing(settings.otlp_endpoint)
     metrics.show_limits(settings)
 

@@ -9,7 +9,7 @@ import msgspec
 from schemas.content.messages import Message
 from schemas.content.parts import Content
 from service.errors import InputError, MediaError, ServiceError
-from service.front.admission.answer_room import Hold
+from service.front.admission.budget import AnswerLease
 from service.front.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
@@ -199,13 +199,13 @@ class EmbedResult:
         queue_ms: the longest wait of an input between engine and batch.
         inference_ms: the longest language step of an input.
         num_batched: inputs, of all requests, of the largest language step that one ran in; 0 where none had to.
-        hold: on the bytes of the answer, until it is taken; None where nothing has to be held.
+        lease: of the bytes of the answer, until it is taken; `Embedder.embed` sets it.
     """
 
     inputs: Sequence[InputResult]
     media_ms: float
     windows: Sequence[EmbeddedInput] | None = None
-    hold: Hold | None = field(default=None, init=False)
+    lease: AnswerLease = field(init=False)
     num_inputs: int = field(default=0, init=False)
     errors: list[ServiceError] = field(default_factory=list, init=False)
     embedded: list[EmbeddedInput] = field(default_factory=list, init=False)

@@ -11,7 +11,8 @@ from schemas.parsing.decode import decode
 from schemas.parsing.hints import shown
 from schemas.parsing.structure import check_structure
 from service.errors import InputError
-from service.front.admission.admission import Reservation
+from service.front.admission.budget import Lease
+from service.front.admission.load import ONE_BODY, ONE_MORE, Load
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
 from service.http.request_context import WHOLE_BODY, AnyRequest, RequestContext, caller_of, context_of
@@ -31,7 +32,7 @@ class Call(msgspec.Struct, Generic[W], frozen=True, eq=False):
 
     Attributes:
         num_bytes: of the body.
-        room: what it holds of the queue.
+        lease: what it holds of the queue.
     """
 
     serving: Serving
@@ -39,13 +40,13 @@ class Call(msgspec.Struct, Generic[W], frozen=True, eq=False):
     caller: Caller
     body: W
     num_bytes: int
-    room: Reservation
+    lease: Lease
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.room.close()
+        self.lease.close()
 
 
 async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
@@ -62,13 +63,15 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
     announced = context.headers.get(b"content-length", b"")
     num_announced = int(announced) if announced.isdigit() else 0
     max_bytes = request.route_handler.resolve_request_max_body_size() or serving.settings.max_body_bytes
-    room = serving.admission.body(min(num_announced, max_bytes), caller.tenant)
+    # Only received bytes are counted (`add_bytes`): who announces much and sends little holds little.
+    announced = Load(num_bytes=min(num_announced, max_bytes))
+    lease = serving.queue.take(caller.tenant, ONE_BODY, ONE_MORE, announced)
     try:
         check_kind(context, "application/json")
         with stage("body"):
             if num_announced > max_bytes:
                 raise RequestEntityTooLarge
-            chunks = await _read(request, serving, room, max_bytes)
+            chunks = await _read(request, serving, lease, max_bytes)
         with stage("decode"):
             num_bytes = sum(map(len, chunks))
             if num_bytes <= MAX_BYTES_ON_LOOP:
@@ -76,19 +79,19 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
             else:
                 body = await serving.bodies.run(lambda: _decode(chunks, type_, serving), num_bytes)
     except BaseException:  # cancelled, for one
-        room.close()
+        lease.close()
         raise
-    return Call(serving, context, caller, body, num_bytes, room)
+    return Call(serving, context, caller, body, num_bytes, lease)
 
 
 def _decode(chunks: list[bytes], type_: type[W], serving: Serving) -> W:
     raw = b"".join(chunks)
     chunks.clear()
     check_structure(raw)
-    return decode(raw, type_, ignore_unknown=serving.ignores_unknown_fields)
+    return decode(raw, type_, ignore_unknown=serving.settings.unknown_fields == "ignore")
 
 
-async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_bytes: int) -> list[bytes]:
+async def _read(request: AnyRequest, serving: Serving, lease: Lease, max_bytes: int) -> list[bytes]:
     """All bytes of the body, if they come within a fixed time, and longer for as long as they come fast enough.
 
     Litestar's own `stream` makes a mapping of all headers first, which costs a short request more than the rest.
@@ -96,14 +99,14 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
     if WHOLE_BODY in request.scope:  # nothing has to be waited for, and a timer costs more than all else here
-        return [(await _next_chunk(request, room, max_bytes))[0]]
+        return [(await _next_chunk(request, lease, max_bytes))[0]]
     settings, began_s = serving.settings, asyncio.get_running_loop().time()
     chunks: list[bytes] = []
     num_bytes, is_more = 0, True
     try:
         async with asyncio.timeout(settings.body_timeout_s) as deadline:
             while is_more:
-                chunk, is_more = await _next_chunk(request, room, max_bytes - num_bytes)
+                chunk, is_more = await _next_chunk(request, lease, max_bytes - num_bytes)
                 num_bytes += len(chunk)
                 chunks.append(chunk)
                 if is_more:
@@ -114,14 +117,14 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
     return chunks
 
 
-async def _next_chunk(request: AnyRequest, room: Reservation, max_bytes: int) -> tuple[bytes, bool]:
+async def _next_chunk(request: AnyRequest, lease: Lease, max_bytes: int) -> tuple[bytes, bool]:
     """The next bytes of the body, `max_bytes` at most, and whether there may be more."""
     message = await request.receive()
     assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
     chunk = message["body"]
     if len(chunk) > max_bytes:
         raise RequestEntityTooLarge
-    room.add_bytes(len(chunk))
+    lease.add_bytes(len(chunk))
     return chunk, message.get("more_body", False)
 
 

@@ -79,7 +79,7 @@ class EmbedderReplica:
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Figures for the autoscaler; see `autoscaling.py`."""
         most = BATCHES_PER_REPLICA * self._settings.max_batch_tokens
-        return {"queued_tokens": self._serving.admission.load.num_tokens, "max_queued_tokens": most}
+        return {"queued_tokens": self._serving.queue.held.num_tokens, "max_queued_tokens": most}
 
 
 def engine_settings(settings: Settings) -> Settings:

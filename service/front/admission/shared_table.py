@@ -5,9 +5,8 @@ with one row.
 
 | name | counts | until |
 | --- | --- | --- |
-| `queue`, `queue/TENANT` | inputs, tokens, bytes under way | |
-| `bodies` | requests whose bodies are held | |
-| `answers`, `answers/TENANT` | bytes of large answers | |
+| `queue`, `queue/TENANT` | inputs, tokens, bytes under way; requests whose bodies are held | |
+| `answers`, `answers/TENANT` | the same, of which large answers have bytes | |
 | `rate` | tokens finished since the start; thousandths of a token per second | when that was measured |
 | `MODEL/queue`, `MODEL/queue/TENANT`, `MODEL/rate` | the same of one of several models | |
 | `key/SHA256` | requests of an API key under way | the time that its requests have used up |
@@ -19,9 +18,9 @@ and read whole.
 
 A row has the numbers of `SERVICE_WIDE`, and a table by a 64-bit hash of all other names, in buckets of `NUM_WAYS`:
 
-    service-wide  four words for each name: three counts and a time (`Counts`)
+    service-wide  five words for each name: four counts and a time (`Counts`)
     hashes        NUM_BUCKETS x NUM_WAYS words; 0 is a free entry
-    numbers       four words for each of these
+    numbers       five words for each of these
 
 An entry whose counts are 0 and whose time is over gives its place to the next name of its bucket that needs one. Where
 all places are in use, the name is not published: for that name the others no longer count this front's part, and all
@@ -38,11 +37,10 @@ from struct import Struct
 from sys import byteorder
 from typing import NamedTuple
 
+from service.front.admission.load import Load
 from service.ipc.arena import create_shared_file
 
-QUEUE, BODIES, ANSWERS, RATE = "queue", "bodies", "answers", "rate"
-
-SERVICE_WIDE = (QUEUE, BODIES, ANSWERS, RATE)
+SERVICE_WIDE = ("queue", "answers", "rate")
 """Names that every front has from its start to its end."""
 
 NUM_BUCKETS = 256
@@ -51,22 +49,23 @@ NUM_ENTRIES = NUM_BUCKETS * NUM_WAYS
 
 WORD = 8
 """Bytes of a number, and of a hash."""
-NUMBERS = Struct("4q")
+NUMBERS = Struct("5q")
 BUCKET_BYTES = NUM_WAYS * WORD
 HASHES_AT = len(SERVICE_WIDE) * NUMBERS.size
 NUMBERS_AT = HASHES_AT + NUM_ENTRIES * WORD
 ROW_BYTES = NUMBERS_AT + NUM_ENTRIES * NUMBERS.size
-"""160 KiB."""
+"""192 KiB."""
 
 WIDE_AT = {name: place * NUMBERS.size for place, name in enumerate(SERVICE_WIDE)}
 
 
 class Counts(NamedTuple):
-    """Three counts under one name, and a time in ns on `time.monotonic`, 0 for none: one clock for a whole machine."""
+    """Four counts under one name, and a time in ns on `time.monotonic`, 0 for none: one clock for a whole machine."""
 
     first: int = 0
     second: int = 0
     third: int = 0
+    fourth: int = 0
     until_ns: int = 0
 
 
@@ -121,26 +120,28 @@ class SharedTable:
         """The table of `SharedRows`, by its descriptor."""
         return cls(mmap.mmap(descriptor, os.fstat(descriptor).st_size), index, now)
 
-    def publish(self, name: str, first: int, second: int = 0, third: int = 0, until_ns: int = 0) -> None:
+    def publish(
+        self, name: str, first: int, second: int = 0, third: int = 0, fourth: int = 0, *, until_ns: int = 0
+    ) -> None:
         """Show this front's counts to the others, in place of those before."""
         wide_at = WIDE_AT.get(name)
         if wide_at is not None:
-            NUMBERS.pack_into(self._memory, self._row + wide_at, first, second, third, until_ns)
+            NUMBERS.pack_into(self._memory, self._row + wide_at, first, second, third, fourth, until_ns)
             return
         key = _hash(name)
         place = self._places.get(key)
         if place is not None:
-            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, until_ns)
-        elif first or second or third or until_ns:
-            self._enter(key, first, second, third, until_ns)
+            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
+        elif first or second or third or fourth or until_ns:
+            self._enter(key, Counts(first, second, third, fourth, until_ns))
 
     def others(self, name: str) -> Counts:
         """The sums of what the others publish, with the latest of their times."""
         published = self._published(name)
         if len(published) < 2:
             return published[0] if published else NOTHING
-        first, second, third, until_ns = zip(*published, strict=True)
-        return Counts(sum(first), sum(second), sum(third), max(until_ns))
+        *counts, until_ns = zip(*published, strict=True)
+        return Counts(*map(sum, counts), max(until_ns))
 
     def latest(self, name: str) -> Counts:
         """What that of the others publishes that has the latest time."""
@@ -162,12 +163,12 @@ class SharedTable:
                     published.append(one)
         return published
 
-    def _enter(self, key: bytes, first: int, second: int, third: int, until_ns: int) -> None:
+    def _enter(self, key: bytes, counts: Counts) -> None:
         """Begin an entry, if its bucket has a free one; numbers first, so that no reader finds older ones."""
         place = self._free_place(key)
         if place is not None:
             self._places[key] = place
-            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, until_ns)
+            NUMBERS.pack_into(self._memory, self._numbers_at(place), *counts)
             self._words[self._hash_word(place)] = int.from_bytes(key, byteorder, signed=True)
 
     def _free_place(self, key: bytes) -> int | None:
@@ -194,6 +195,31 @@ class SharedTable:
 
     def _numbers_at(self, place: int) -> int:
         return self._row + NUMBERS_AT + place * NUMBERS.size
+
+
+class Row:
+    """This front's row under one name of the table: what it holds of all requests, or of a tenant's."""
+
+    def __init__(self, table: SharedTable, name: str) -> None:
+        self._table = table
+        self._name = name
+        self.held = Load()
+
+    def add(self, more: Load, sign: int) -> None:
+        """Add an amount, or subtract it, and publish what is held now."""
+        held = self.held
+        held.add(more, sign)
+        self._table.publish(self._name, held.num_inputs, held.num_tokens, held.num_bytes, held.num_bodies)
+
+    def whole(self) -> Load:
+        """What all fronts hold."""
+        others, held = self._table.others(self._name), self.held
+        return Load(
+            held.num_inputs + others.first,
+            held.num_tokens + others.second,
+            held.num_bytes + others.third,
+            held.num_bodies + others.fourth,
+        )
 
 
 @lru_cache(maxsize=2 * NUM_ENTRIES)

@@ -7,10 +7,9 @@ the engine.
 import asyncio
 
 from schemas.limits import MAX_INPUTS
-from service.front.admission.admission import Reservation
+from service.front.admission.budget import Budget, Lease
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.load import Load, QueueLimits
-from service.front.admission.queues import Queues
+from service.front.admission.load import Load
 
 POLL_S = 0.02
 """Interval of checks of the service's queue, which has no notifications."""
@@ -21,14 +20,14 @@ class StreamWindow:
 
     Args:
         limits: of the stream itself; a line that exceeds one by itself passes alone.
-        place: the stream's reservation in the service's queue.
-        queues: in which streams leave space for single requests; the service's alone if not given.
+        lease: the stream's, of the service's queue.
+        queue: of its model, in which streams leave space for single requests.
     """
 
-    def __init__(self, limits: QueueLimits, place: Reservation, queues: Queues | None = None) -> None:
+    def __init__(self, limits: Load, lease: Lease, queue: Budget) -> None:
         self._limits = limits
-        self._queues = queues or Queues(place.admission)
-        self._place = place
+        self._queue = queue
+        self._lease = lease
         self._under_way = Load()
         self._num_begun = 0
         self._has_left = asyncio.Event()
@@ -46,15 +45,15 @@ class StreamWindow:
         while not self._under_way.has_room(load, self._limits):
             self._has_left.clear()
             await self._has_left.wait()
-        while self.is_used() and not self._queues.has_bulk_room(self._place.tenant):
+        while self.is_used() and not self._queue.has_bulk_room(self._lease.tenant):
             await asyncio.sleep(POLL_S)
         self._under_way.add(load)
-        self._place.hold(load.num_bytes)
+        self._lease.grow(Load(num_bytes=load.num_bytes), is_checked=False)
 
     def leave(self, load: Load) -> None:
         """Give back what `enter` reserved."""
         self._under_way.add(load, -1)
-        self._place.hold(-load.num_bytes)
+        self._lease.grow(Load(num_bytes=-load.num_bytes), is_checked=False)
         self._has_left.set()
 
     def hold_begun(self, num_bytes: int) -> None:
@@ -69,7 +68,7 @@ class StreamWindow:
             UnavailableError: the service already holds too many bytes.
         """
         more = num_bytes - self._num_begun
-        self._place.hold(more, is_checked=more > 0)
+        self._lease.grow(Load(num_bytes=more), is_checked=more > 0)
         self._num_begun = num_bytes
 
 

@@ -12,8 +12,8 @@ import msgspec
 from service.afterwards import AFTERWARDS
 from service.engine_series import EngineSeries
 from service.errors import ModelError
+from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.engine_host import RESTARTING
 from service.front.engine_client.engine_request import request_of
 from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
@@ -65,7 +65,7 @@ class EngineClient:
         self,
         arena: PixelArena,
         loader: PixelLoader,
-        rate: QueueRate,
+        rate: DrainRate,
         forwards: ForwardRate,
         series: EngineSeries,
         ids: Iterator[int] | None = None,

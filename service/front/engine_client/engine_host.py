@@ -12,8 +12,8 @@ from schemas.errors import ErrorCode
 from service.decode.start import Decoders
 from service.engine_series import EngineSeries
 from service.errors import ServiceError, UnavailableError
+from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
@@ -140,7 +140,7 @@ class HostNeeds:
     index: int
     cores: int
     decoders: Decoders
-    rate: QueueRate
+    rate: DrainRate
     forwards: ForwardRate
     series: EngineSeries
     tower: bytes

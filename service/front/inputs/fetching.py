@@ -13,7 +13,7 @@ from schemas.content.parts import ImageUrlPart
 from schemas.content.video import VideoFramesPart
 from service import metrics
 from service.errors import MediaError
-from service.front.admission.admission import Reservation
+from service.front.admission.budget import Lease
 from service.front.inputs.media_reader import MediaReader, url_of
 from service.front.inputs.videos import frame_list, is_file
 from service.front.placed_media import PlacedMedia, VideoPart
@@ -33,12 +33,12 @@ class ByteBudget:
 
     Attributes:
         max_bytes: of all files together.
-        place: of the request in the queue.
+        lease: of the request, in the queue.
         num_bytes: bytes fetched so far.
     """
 
     max_bytes: int
-    place: Reservation
+    lease: Lease
     num_bytes: int = 0
 
     def take(self, num_bytes: int) -> None:
@@ -55,7 +55,7 @@ class ByteBudget:
                 f"The files at the URLs of this request have more bytes together than the {self.max_bytes} that "
                 "are accepted.",
             )
-        self.place.add_bytes(num_bytes)
+        self.lease.add_bytes(num_bytes)
         metrics.MEDIA_FETCHED_BYTES.inc(num_bytes)
 
 
@@ -125,11 +125,11 @@ class UrlFetch:
     locations: Mapping[str, ErrorLocation]
     per_item: bool
 
-    async def run(self, place: Reservation) -> None:
+    async def run(self, lease: Lease) -> None:
         """Fetch every URL, concurrently.
 
         Args:
-            place: of the request in the queue.
+            lease: of the request, in the queue.
 
         Raises:
             MediaError: of the first URL in the request that failed, unless `per_item`.
@@ -139,7 +139,7 @@ class UrlFetch:
         found |= {url: error for url in self.locations if (error := self._refusal(url)) is not None}
         if not self.per_item:
             self._raise_first()
-        budget = ByteBudget(self.max_bytes, place)
+        budget = ByteBudget(self.max_bytes, lease)
         tasks = [asyncio.create_task(self._fetch(url, budget)) for url in self.locations if url not in found]
         try:
             await asyncio.gather(*tasks)

@@ -15,7 +15,7 @@ from schemas.content.video import VideoUrlPart
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
-from service.front.admission.admission import Reservation
+from service.front.admission.budget import Lease
 from service.front.inputs.media_reader import MediaReader
 from service.front.placed_media import PlacedMedia
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
@@ -138,7 +138,7 @@ class FileOpening:
     places: Sequence[PlacedMedia]
     per_item: bool
 
-    async def run(self, _: Reservation) -> None:
+    async def run(self, _: Lease) -> None:
         """Open the files concurrently.
 
         Raises:

@@ -9,9 +9,9 @@ from typing import TypeVar
 from schemas.errors import ErrorCode
 from service.errors import ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
-from service.front.admission.answer_room import AnswerRoom, Hold
+from service.front.admission.budget import AnswerLease, Budget, Lease, TimedLease
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queues import Place, Queues
+from service.front.admission.load import Load
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import PartSize, most_tokens, parts_of
@@ -19,10 +19,11 @@ from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.late_chunks import by_chunk
-from service.front.serving.stay import Stay
+from service.front.serving.resources import Resources
 from service.front.tenant import Caller
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
+from service.settings import Settings
 from service.stages import stage, unnoted
 
 T = TypeVar("T")
@@ -50,21 +51,19 @@ class Embedder:
         self,
         reader: InputReader,
         engine: PromptEngine,
-        queues: Queues,
-        answers: AnswerRoom,
-        *,
-        num_threads: int,
-        timeout_s: float,
-        part_size: PartSize,
+        queue: Budget,
         forwards: ForwardRate,
+        shared: Resources,
+        settings: Settings,
     ) -> None:
         self._reader = reader
         self._engine = engine
-        self.queues = queues
-        self._answers = answers
-        self._timeout_s = timeout_s
-        self._part_size = part_size
+        self.queue = queue
         self._forwards = forwards
+        self._answers = shared.answers
+        self._timeout_s = settings.request_timeout_s
+        self._part_size = PartSize.of_forward(settings.max_batch_requests, settings.max_batch_tokens)
+        num_threads = shared.cores
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
         self._comparisons = FairThreads(max(1, num_threads // 2), "compare", small=SMALL_CHARS, num_spare=0)
@@ -82,15 +81,15 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        hold = self._answers.hold(job.answer_bytes, caller.tenant)
+        answer = self._answers.take_answer(job.answer_bytes, caller.tenant)
         try:
-            with self.place(len(job.inputs), caller) as place:
+            with self.lease(len(job.inputs), caller) as lease:
                 parts = parts_of(job, self._part_size, self._reader.model.builder.plain_texts)
                 if parts and self._forwards.plain_s(most_tokens(job)) <= caller.deadline_s - time.monotonic():
-                    result, media = await self._run_parts(job, parts, place, caller), None
-                    result.hold = hold
+                    result, media = await self._run_parts(job, parts, lease, caller), None
+                    result.lease = answer
                 else:  # also where it may be late: all of its prompts say that exactly, before any runs
-                    result, media = await self._run_whole(job, place, caller, hold)
+                    result, media = await self._run_whole(job, lease, caller, answer)
         except ServiceError as error:
             job.name_input(error)
             raise
@@ -101,32 +100,30 @@ class Embedder:
         return result
 
     async def _run_whole(
-        self, job: Job, place: Place, caller: Caller, hold: Hold | None
+        self, job: Job, lease: Lease, caller: Caller, answer: AnswerLease
     ) -> tuple[EmbedResult, MediaReader | None]:
-        """Run a job when all of its prompts are made; `hold` is on what is known of its answer before."""
+        """Run a job when all of its prompts are made; `answer` is of what is known of its answer before."""
         began_s = time.perf_counter()
-        prompts, media = await self._prepare(job, place)
+        prompts, media = await self._prepare(job, lease)
         num_tokens = _num_tokens(prompts)
         num_bytes = num_tokens * job.token_bytes
         if num_bytes:
             job.check_answer(num_tokens)
-        place.add_tokens(num_tokens, num_bytes)
+        lease.grow(Load(num_tokens=num_tokens, num_bytes=num_bytes))
         if num_bytes:
-            if hold is not None:
-                hold.close()
-            hold = self._answers.hold(job.answer_bytes + num_bytes, caller.tenant)
+            answer.close()
+            answer = self._answers.take_answer(job.answer_bytes + num_bytes, caller.tenant)
         prepare_ms = (time.perf_counter() - began_s) * 1e3
         result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
         if job.late_chunking:
             result = by_chunk(result)
         if job.is_sparse:
-            num_bytes = job.check_rows(one.vector.rows for one in result.embedded)
-            hold = self._answers.settle(hold, num_bytes, caller.tenant)
+            answer.keep(job.check_rows(one.vector.rows for one in result.embedded))
         result.media_ms += prepare_ms
-        result.hold = hold
+        result.lease = answer
         return result, media
 
-    async def _run_parts(self, job: Job, parts: Sequence[range], place: Place, caller: Caller) -> EmbedResult:
+    async def _run_parts(self, job: Job, parts: Sequence[range], lease: Lease, caller: Caller) -> EmbedResult:
         """Run the parts of a job two at a time: while the engine has one, the prompts of the next are made.
 
         The queue counts the tokens of those that are made, and has to have room for the first: none is refused when
@@ -139,7 +136,7 @@ class Embedder:
                 async with making:
                     began_s = time.perf_counter()
                     prompts = await self._texts.run_steps(self._reader.prompts(job, None, part), size)
-                    place.add_tokens(_num_tokens(prompts), is_checked=part is parts[0])
+                    lease.grow(Load(num_tokens=_num_tokens(prompts)), is_checked=part is parts[0])
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                 prepared = dict(zip(part, prompts, strict=True))
                 result = await self._engine.run(prepared, job.output, caller, per_item=job.per_item)
@@ -183,8 +180,8 @@ class Embedder:
             ServiceError: the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        with self.place(len(prompts), caller) as place:
-            place.add_tokens(_num_tokens(prompts))
+        with self.lease(len(prompts), caller) as lease:
+            lease.grow(Load(num_tokens=_num_tokens(prompts)))
             return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
 
     async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
@@ -193,9 +190,9 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        with self.place(len(job.inputs), caller) as place:
-            prompts, _ = await self._prepare(job, place)
-            place.add_tokens(_num_tokens(prompts))
+        with self.lease(len(job.inputs), caller) as lease:
+            prompts, _ = await self._prepare(job, lease)
+            lease.grow(Load(num_tokens=_num_tokens(prompts)))
             return prompts
 
     async def work(self, steps: Steps[T], num_chars: int) -> T:
@@ -220,14 +217,14 @@ class Embedder:
         Raises:
             DeadlineError: time is up.
         """
-        with self.place(0, caller):
-            return await self._comparisons.run_steps(steps, num_chars, others_work=self.queues.has_inputs)
+        with self.lease(0, caller):
+            return await self._comparisons.run_steps(steps, num_chars, others_work=self.queue.has_inputs)
 
-    def place(self, num_inputs: int, caller: Caller) -> Stay:
-        """A place in the queue for the length of a `with`, and until the caller's deadline at most."""
-        return Stay(self.queues, num_inputs, caller, self._timeout_s)
+    def lease(self, num_inputs: int, caller: Caller) -> TimedLease:
+        """A part of the queue for the length of a `with`, and until the caller's deadline at most."""
+        return self.queue.take_in_time(num_inputs, caller, self._timeout_s)
 
-    async def _prepare(self, job: Job, place: Place) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
+    async def _prepare(self, job: Job, lease: Lease) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
         """A job's prompts, and what has read its media; None where it has none."""
         parts = job.parts
         if not any(one.media for one in parts):
@@ -241,7 +238,7 @@ class Embedder:
         if fetches:
             with stage("fetch"):
                 for fetch in fetches:
-                    await fetch.run(place.service)
+                    await fetch.run(lease)
         with stage("prepare"):
             size = sys.maxsize if fetches else num_chars([one.source for one in parts])
             return await self._headers.run_steps(self._reader.prompts(job, media), size), media

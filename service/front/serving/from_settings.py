@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-from service.decode.av_decoder import AudioDecoder, VideoDecoder
-from service.decode.page_decoder import PageDecoder
-from service.front.inputs.fetching import Fetching
 from service.front.inputs.media_reader import MediaRules
 from service.front.inputs.opening import AudioOpener, PageOpener, VideoOpener
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids, UuidStore
 from service.front.served_model import ServedModel
+from service.front.serving.resources import Resources
 from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
@@ -98,22 +96,13 @@ def media_rules(
     )
 
 
-def input_reader(
-    settings: Settings,
-    model: ServedModel,
-    uuids: Uuids,
-    tower: bytes,
-    fetching: Fetching | None,
-    local_files: LocalFiles | None,
-    videos: VideoDecoder | None,
-    audio: AudioDecoder | None,
-    pages: PageDecoder | None,
-) -> InputReader:
+def input_reader(settings: Settings, model: ServedModel, tower: bytes, uuids: Uuids, shared: Resources) -> InputReader:
     """What reads the inputs of every request for a model."""
+    videos, audio, pages = shared.decoders.videos, shared.decoders.audio, shared.decoders.pages
     return InputReader(
         model=model,
-        rules=media_rules(settings, model, uuids, local_files, tower),
-        fetching=fetching,
+        rules=media_rules(settings, model, uuids, shared.local_files, tower),
+        fetching=shared.fetching,
         videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
         audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,
         pages=PageOpener(pages, settings.max_media_bytes) if pages and model.profile.images else None,

@@ -6,30 +6,24 @@ from dataclasses import dataclass
 from schemas.endpoints.health import ModelHealth
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import canonical_name, find_checkpoint
-from service.decode.start import Decoders
 from service.engine_series import EngineSeries
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission
-from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queues import Queues
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.engine_client.shared_vectors import with_shared_vectors
 from service.front.engine_client.supervisor import EngineBrokenError
-from service.front.inputs.fetching import Fetching
-from service.front.inputs.parts import PartSize
 from service.front.inputs.reader import InputReader
-from service.front.inputs.uuids import ModelUuids, UuidStore
+from service.front.inputs.uuids import ModelUuids
 from service.front.served_model import ServedModel, load_served_model, name_of
 from service.front.serving.embedder import Embedder
 from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
+from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers
 from service.garbage import keep_out_of_collections
 from service.ipc.messages import Ready
-from service.media.local_file import LocalFiles
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.serving")
@@ -51,41 +45,15 @@ class Online:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commons:
-    """What all models of a service share.
-
-    Attributes:
-        open_host: makes what runs prompts.
-        cores: that this process may use.
-        admission: the queue of the whole service.
-        answers: what large answers may hold until they are taken.
-        fetching: brings in images by URL, or None.
-        local_files: reads `file:` URLs, or None.
-        decoders: of images, video and audio files.
-        uuids: clients' own names for images.
-        towers: which models share features.
-    """
-
-    open_host: OpenHost
-    cores: int
-    admission: Admission
-    answers: AnswerRoom
-    fetching: Fetching | None
-    local_files: LocalFiles | None
-    decoders: Decoders
-    uuids: UuidStore
-    towers: SharedTowers
-
-
 class ModelServing:
     """The life of one model, from `loading` to the end.
 
     Args:
         settings: of the service, as they are for this model.
         index: its place among those served.
-        commons: what it shares with the others.
-        queue: its own part of the queue; None where there is no other model.
+        shared: what it shares with the others.
+        towers: which models share features.
+        open_host: makes what runs prompts.
 
     Attributes:
         model: its profile and tokenizer, once its files have been read.
@@ -94,7 +62,9 @@ class ModelServing:
         name: what answers call it; known before its files have been read.
     """
 
-    def __init__(self, settings: Settings, index: int, commons: Commons, queue: Admission | None) -> None:
+    def __init__(
+        self, settings: Settings, index: int, shared: Resources, towers: SharedTowers, open_host: OpenHost
+    ) -> None:
         self.settings = settings
         self.model: ServedModel | None = None
         self.keeper: Keeper | None = None
@@ -102,8 +72,9 @@ class ModelServing:
         self.name = name_of(settings.served_name, canonical_name(settings.model))
         self._series = EngineSeries(self.name)  # 0 while it loads
         self._index = index
-        self._commons = commons
-        self._queue = queue
+        self._shared = shared
+        self._towers = towers
+        self._open_host = open_host
         self._online: Online | None = None
 
     @property
@@ -151,41 +122,28 @@ class ModelServing:
             logger.exception("the service failed to start. This is a bug.")
 
     async def _keep_engine(self, model: ServedModel) -> None:
-        commons = self._commons
-        tower = await commons.towers.join(self._index, model, self.settings)
-        settings = tower.settings
-        log_name = None if self._queue is None else self.name
-        queues, forwards = Queues(commons.admission, self._queue), ForwardRate(settings.max_batch_tokens)
+        shared = self._shared
+        tower = await self._towers.join(self._index, model, self.settings)
+        settings, queue = tower.settings, shared.queue_of(self._index)
+        is_only = len(shared.settings.of_each_model) == 1
         needs = HostNeeds(
             settings=settings,
             model=model,
             index=self._index,
-            cores=commons.cores,
-            decoders=commons.decoders,
-            rate=queues.rate,
-            forwards=forwards,
+            cores=shared.cores,
+            decoders=shared.decoders,
+            rate=queue.rate,
+            forwards=ForwardRate(settings.max_batch_tokens),
             series=self._series,
             tower=tower.fingerprint,
-            log_name=log_name,
+            log_name=None if is_only else self.name,
         )
-        host = with_shared_vectors(commons.open_host(needs), needs)
-        videos, audio, pages = commons.decoders.videos, commons.decoders.audio, commons.decoders.pages
-        uuids = commons.uuids if self._queue is None else ModelUuids(commons.uuids, self.name)
-        fetching, files = commons.fetching, commons.local_files
-        reader = input_reader(settings, model, uuids, tower.fingerprint, fetching, files, videos, audio, pages)
-        timeout_s = settings.request_timeout_s
-        part_size = PartSize.of_forward(settings.max_batch_requests, settings.max_batch_tokens)
-        embedder = Embedder(
-            reader,
-            host,
-            queues,
-            commons.answers,
-            num_threads=commons.cores,
-            timeout_s=timeout_s,
-            part_size=part_size,
-            forwards=forwards,
-        )
-        probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
+        host = with_shared_vectors(self._open_host(needs), needs)
+        uuids = shared.uuids if is_only else ModelUuids(shared.uuids, self.name)
+        reader = input_reader(settings, model, tower.fingerprint, uuids, shared)
+        embedder = Embedder(reader, host, queue, needs.forwards, shared, settings)
+        takes_audio = shared.decoders.audio is not None
+        probe = HealthProbe(model, host, timeout_s=settings.request_timeout_s, takes_audio=takes_audio)
 
         async def become_ready() -> None:
             await probe.ask()
@@ -197,7 +155,7 @@ class ModelServing:
             self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
 
         keeper = self.keeper = host.keeper(become_ready)
-        about = {"folder": str(model.checkpoint.folder), "threads": settings.threads or commons.cores}
+        about = {"folder": str(model.checkpoint.folder), "threads": settings.threads or shared.cores}
         logger.info("loading %s", model.name, extra=about)
         await keeper.run()
 

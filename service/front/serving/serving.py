@@ -9,51 +9,32 @@ from litestar import Litestar
 from msgspec import UNSET
 
 from schemas.endpoints.health import Health
-from service.decode.start import Decoders
 from service.fairness.threads import FairThreads
-from service.front.admission.admission import Admission
-from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.api_keys import Keyring
-from service.front.admission.load import QueueLimits
-from service.front.admission.shared_table import SharedTable
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
-from service.front.engine_client.shared_cache import check_shared_cache
-from service.front.inputs.fetching import Fetching
-from service.front.inputs.uuids import UuidStore
 from service.front.serving.choice import Need, choose
 from service.front.serving.front_link import FrontLink
-from service.front.serving.model_serving import Commons, ModelServing, Online
-from service.front.serving.process_tuning import available_cores
+from service.front.serving.model_serving import ModelServing, Online
+from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
 from service.front.turns import Turns
-from service.media.local_file import LocalFiles
-from service.settings import Settings
 
 SMALL_BODY_BYTES = 1 << 20
 """Bodies that are decoded in a millisecond or two; they take turns with larger ones."""
 
 
 @dataclass(slots=True)
-class Serving:
+class Serving(Resources):
     """The life of one service, from `loading` to the end.
 
     Attributes:
-        settings: what it was started with.
         open_host: makes what runs prompts.
-        table: counts of all fronts: the limits of queue, answers and keys hold for all of them together.
-        cores: that this process may use; None: as many as the settings say, or there are.
         link: to the other fronts; None where there are none.
         ended: set when one of the models can never be ready.
         is_draining: a signal has come; requests are still taken, but better sent elsewhere.
-        admission: the bounded queue.
-        answers: what large answers may hold until they are taken.
-        ignores_unknown_fields: request fields that the schema does not have are passed over.
-        accepts_token_arrays: `input` may hold token ids.
         keyring: the API keys; None where nobody is asked for one.
-        fetching: brings in images by URL, or None.
-        local_files: reads `file:` URLs, or None.
         turns: in which long work is done on the loop.
         bodies: where large bodies are decoded. One thread: decoding holds Python's global lock, 1 to 2 ms for a
             megabyte. Two are never done sooner in two threads than in one, and the loop has its turn between them.
@@ -61,20 +42,11 @@ class Serving:
         models: what is served, in the order of the settings.
     """
 
-    settings: Settings
     open_host: OpenHost = LocalEngine
-    table: SharedTable = field(default_factory=SharedTable.of_one_front)
-    cores: int | None = None
     link: FrontLink | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
-    admission: Admission = field(init=False)
-    answers: AnswerRoom = field(init=False)
-    ignores_unknown_fields: bool = field(init=False)
-    accepts_token_arrays: bool = field(init=False)
     keyring: Keyring | None = field(init=False)
-    fetching: Fetching | None = field(init=False)
-    local_files: LocalFiles | None = field(init=False)
     turns: Turns = field(default_factory=Turns)
     bodies: FairThreads = field(default_factory=lambda: FairThreads(1, "body", small=SMALL_BODY_BYTES, num_spare=0))
     towers: SharedTowers = field(init=False)
@@ -86,44 +58,15 @@ class Serving:
         Raises:
             SettingsError: the file of keys is not one; a host, a port, a directory or a shared cache is none.
         """
-        settings, table = self.settings, self.table
-        plans = settings.of_each_model
-        limits = [_limits(one) for one in plans]
-        whole = QueueLimits(
-            sum(one.max_inputs for one in limits), sum(one.max_tokens for one in limits), settings.max_queue_bytes
-        )
-        self.admission = Admission(whole, table, settings.max_tenant_share)
-        self.answers = AnswerRoom(settings.max_queue_bytes, settings.max_tenant_share, table)
-        self.ignores_unknown_fields = settings.unknown_fields == "ignore"
-        self.accepts_token_arrays = settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
-        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys), table)
-        self.fetching = Fetching.of(settings, table.num_fronts)
-        self.local_files = LocalFiles.of(settings.media_paths)
-        check_shared_cache(settings)
-        cores = self.cores or settings.threads or available_cores()
-        uuids = UuidStore(settings.media_store_bytes)
+        Resources.__post_init__(self)
+        path, plans = self.settings.api_keys, self.settings.of_each_model
+        self.keyring = None if path is None else Keyring(Path(path), self.table)
         if self.link is not None:
-            self.link.share_uuids(uuids)
+            self.link.share_uuids(self.uuids)
         self.towers = SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid())
-        commons = Commons(
-            open_host=self.open_host,
-            cores=cores,
-            admission=self.admission,
-            answers=self.answers,
-            fetching=self.fetching,
-            local_files=self.local_files,
-            decoders=Decoders(settings, cores),
-            uuids=uuids,
-            towers=self.towers,
+        self.models = tuple(
+            ModelServing(one, index, self, self.towers, self.open_host) for index, one in enumerate(plans)
         )
-        queues = [self._queue_of(one, index) for index, one in enumerate(plans)] if len(plans) > 1 else [None]
-        pairs = enumerate(zip(plans, queues, strict=True))
-        self.models = tuple(ModelServing(one, index, commons, queue) for index, (one, queue) in pairs)
-
-    def _queue_of(self, plan: Settings, index: int) -> Admission:
-        """The queue of one of several models."""
-        whole, prefix = self.admission, f"{index}/"
-        return Admission(_limits(plan), self.table, plan.max_tenant_share, whole=whole, prefix=prefix)
 
     def find(self, name: str | None, need: Need, route: str | None = None) -> Online:
         """The model that a request means, and its engine.
@@ -203,10 +146,6 @@ class Serving:
             if self.link is None:
                 remove_abandoned()
             self.ended.set()
-
-
-def _limits(settings: Settings) -> QueueLimits:
-    return QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
 
 
 def serving_of(app: Litestar) -> Serving:

@@ -20,7 +20,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
 from service.afterwards import AFTERWARDS
-from service.front.admission.answer_room import Hold
+from service.front.admission.budget import AnswerLease
 from service.front.job import EmbedResult
 from service.front.turns import Turns
 from service.front.usage import InputCounts
@@ -110,7 +110,7 @@ class StreamedReply:
     Attributes:
         num_bytes: of the parts, or an estimate.
         is_exact: whether it is no estimate; then the last slice is sent as the last, for it ends the answer.
-        hold: on what the answer holds, given back as it is sent.
+        lease: of what the answer holds, given back as it is sent.
     """
 
     turns: Turns
@@ -118,7 +118,7 @@ class StreamedReply:
     parts: BodyParts
     num_bytes: int
     is_exact: bool
-    hold: Hold | None
+    lease: AnswerLease
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Print and send, a slice a turn; while the client reads none, one waits and no other is printed."""
@@ -132,23 +132,21 @@ class StreamedReply:
                 await send({"type": "http.response.body", "body": body or b"", "more_body": more_body})
                 self._release(len(body or b""))
         finally:
-            if self.hold is not None:
-                self.hold.close()
+            self.lease.close()
 
     def _release(self, num_sent: int) -> None:
-        """Give back the part of the hold that was sent."""
+        """Give back the part of the lease that was sent."""
         num_left = max(0, self.num_bytes - num_sent)
-        if self.hold is not None:
-            self.hold.keep(self.hold.num_bytes * num_left // max(1, self.num_bytes))
+        self.lease.keep(self.lease.held.num_bytes * num_left // max(1, self.num_bytes))
         self.num_bytes = num_left
 
 
-def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hold: Hold | None = None) -> ASGIApp:
+def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, lease: AnswerLease) -> ASGIApp:
     """An answer in one piece or streamed, whichever suits its size.
 
     Args:
         headers: beside those of its type and length.
-        hold: on what the answer holds, given back as it is sent.
+        lease: of what the answer holds, given back as it is sent.
     """
     headers = [*headers, (b"content-type", media_type.encode())]
     num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
@@ -158,7 +156,7 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hol
     is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
     if is_exact:
         headers.append((b"content-length", b"%d" % num_bytes))
-    return StreamedReply(turns, headers, parts, num_bytes, is_exact, hold)
+    return StreamedReply(turns, headers, parts, num_bytes, is_exact, lease)
 
 
 async def answer(
@@ -180,7 +178,7 @@ async def answer(
     is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
-        return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.hold)
+        return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.lease)
 
 
 def facts(result: EmbedResult, fingerprint: str) -> Headers:

@@ -44,7 +44,7 @@ def raw_answer(
         *VARY,
     ]
     with stage("write"):
-        return reply(turns, BodyParts(map(vector_format.raw, rows)), headers, BYTES, result.hold)
+        return reply(turns, BodyParts(map(vector_format.raw, rows)), headers, BYTES, result.lease)
 
 
 def is_answered_raw(accept: bytes, request: EmbeddingRequest) -> bool:

@@ -39,8 +39,8 @@ async def tokenize_text(request: AnyRequest) -> ASGIApp:
     with await read_call(request, CohereTokenizeRequest) as call:
         serving, text = call.serving, call.body.text
         online = serving.find(call.body.model, "prompt")
-        hold = serving.answers.hold(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)
-        return await answer_in_thread(serving, online, _tokens(text, online.model), len(text), hold)
+        lease = serving.answers.take_answer(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)
+        return await answer_in_thread(serving, online, _tokens(text, online.model), len(text), lease)
 
 
 @post("/v1/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)

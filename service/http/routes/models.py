@@ -113,7 +113,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         audio_rate_hz=profile.audios.rule.rate_hz if profile.audios else None,
         max_audio_bytes=settings.max_media_bytes if reader.audio else None,
         max_audio_s=settings.max_audio_s if reader.audio else None,
-        accepts_token_arrays=serving.accepts_token_arrays,
+        accepts_token_arrays=settings.token_arrays == "accept",  # noqa: S105  # not that kind of token
         fetches_image_urls=settings.fetches_image_urls,
         fingerprint=online.fingerprint,
         dtype=online.engine.dtype,

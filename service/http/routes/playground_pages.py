@@ -26,14 +26,14 @@ async def render_playground_pages(request: AnyRequest) -> ASGIApp:
         serving, tenant = call.serving, call.caller.tenant
         online = serving.find(call.body.model, "prompt")
         max_bytes = serving.settings.max_body_bytes // 2  # in base64 they are a third longer
-        hold = serving.answers.hold(max_bytes * 4 // 3, tenant)
-        with stage("media"), online.embedder.place(1, call.caller):
+        lease = serving.answers.take_answer(max_bytes * 4 // 3, tenant)
+        with stage("media"), online.embedder.lease(1, call.caller):
             source = call.body.file.file_data
             pages = await page_images(online.reader, source, "file.file_data", max_bytes=max_bytes)
         with stage("write"):
             parts = await asyncio.to_thread(_body, pages)
-        hold = serving.answers.settle(hold, sum(map(len, pages.images)), tenant)
-        return reply(serving.turns, parts, [], MediaType.JSON, hold)
+        lease.keep(sum(map(len, pages.images)))
+        return reply(serving.turns, parts, [], MediaType.JSON, lease)
 
 
 def _body(pages: PageImages) -> BodyParts:

@@ -22,7 +22,7 @@ from schemas.endpoints.tokenize import (
 from schemas.parsing.rules import check_tokenize_request
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
-from service.front.admission.answer_room import Hold
+from service.front.admission.budget import AnswerLease
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
@@ -63,7 +63,7 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         # late chunking repeat less than twice as much.
         num_repeats = 3 if job.late_chunking else 1
         max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
-        hold = serving.answers.hold(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
+        lease = serving.answers.take_answer(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
         try:
             prepared = await online.embedder.prepare(job, call.caller)
         except InputError as error:
@@ -74,7 +74,7 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
                 _rename(one, body)
         num_tokens = sum(len(prompt.token_ids) for prompt in prepared if isinstance(prompt, Prompt))
         steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
-        return await answer_in_thread(serving, online, steps, num_tokens, hold)
+        return await answer_in_thread(serving, online, steps, num_tokens, lease)
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
@@ -127,13 +127,13 @@ async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[st
         online = serving.find(call.body.model, "prompt")
         model = online.model
         _check_ids(token_ids, model.tokenizer.num_ids)
-        hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
+        lease = serving.answers.take_answer(len(token_ids) * STR_BYTES, call.caller.tenant)
 
         def decode() -> Steps[msgspec.Struct]:
             yield
             return respond(model.tokenizer.decode(token_ids))
 
-        return await answer_in_thread(serving, online, decode(), len(token_ids), hold)
+        return await answer_in_thread(serving, online, decode(), len(token_ids), lease)
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
@@ -149,14 +149,14 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 
 
 async def answer_in_thread(
-    serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None
+    serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, lease: AnswerLease
 ) -> ASGIApp:
     """The answer that `steps` make, in a thread: a full batch has a million tokens.
 
     Args:
         online: the model whose threads prepare texts.
         num_tokens: in the answer.
-        hold: room for it, or None.
+        lease: of its bytes.
     """
 
     def encode() -> Steps[bytes]:
@@ -164,9 +164,8 @@ async def answer_in_thread(
 
     with stage("write"):
         body = await online.embedder.work(encode(), num_tokens)
-    if hold is not None:
-        hold.keep(len(body))
-    return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, hold)
+    lease.keep(len(body))
+    return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, lease)
 
 
 _TOKENS = [1785, 1288, 198, 443]

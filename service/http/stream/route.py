@@ -20,7 +20,7 @@ from schemas.errors import ErrorBody
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
 from service.errors import UnavailableError
-from service.front.admission.load import QueueLimits
+from service.front.admission.load import NOTHING, ONE_MORE, Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.lengths import embedding_truncation
 from service.front.serving.fingerprint import fingerprint_in_order
@@ -63,7 +63,7 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     """One line for each line, as they are done. Errors before the first line are answered as on any other route."""
     serving, context = serving_of(request.app), context_of(request.scope)
     check_kind(context, NDJSON)
-    options = read_options(request.scope["query_string"], ignore_unknown=serving.ignores_unknown_fields)
+    options = read_options(request.scope["query_string"], ignore_unknown=serving.settings.unknown_fields == "ignore")
     base = base_request(options)
     if serving.is_draining:
         raise UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
@@ -108,8 +108,9 @@ class EmbeddingStream:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
         context = context_of(scope)
         tally = StreamTally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
-        with self.serving.admission.stream(self.caller.tenant) as reservation, metrics.STREAMS.track_inprogress():
-            window = StreamWindow(self._limits(), reservation, self.online.embedder.queues)
+        lease = self.serving.queue.take(self.caller.tenant, NOTHING, ONE_MORE)
+        with lease, metrics.STREAMS.track_inprogress():
+            window = StreamWindow(self._limits(), lease, self.online.embedder.queue)
             body = StreamBody(receive, self.serving, self.rate_limit, window)
             await body.open()
             made_by = (FINGERPRINT, self.fingerprint.encode())
@@ -125,9 +126,9 @@ class EmbeddingStream:
                 await body.linger()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _limits(self) -> QueueLimits:
+    def _limits(self) -> Load:
         settings = self.serving.settings
-        return QueueLimits(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
+        return Load(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
 
     def _session(self, window: StreamWindow, body: StreamBody, tally: StreamTally, send: Send) -> StreamSession:
         settings = self.serving.settings
@@ -140,7 +141,7 @@ class EmbeddingStream:
             reader=ItemReader(
                 self.base,
                 settings.max_body_bytes,
-                self.serving.ignores_unknown_fields,
+                self.serving.settings.unknown_fields == "ignore",
                 self.serving.turns,
                 self.serving.bodies,
             ),

@@ -9,8 +9,8 @@ from tests.bench.work import Work, text_body
 
 TEXT_TOKENS = 4
 MOST_US = 150.0
-"""For each vector, on two cores like those of docs/speed.md, where it was 120: a tenth was given up for plainer code, and
-a start of the server or an hour of the machine moves it by another."""
+"""For each vector, on two cores like those of docs/speed.md, where it was 120: a tenth was given up for plainer code,
+and a start of the server or an hour of the machine moves it by another."""
 
 
 def run(stage: Stage) -> Measured:

@@ -181,9 +181,10 @@ LINE = Line(
         ),
         Sabotage(
             "a place in the queue is not given back to who leaves by an error",
-            "service/front/admission/queues.py",
-            "    def __exit__(self, *_: object) -> None:\n        self.close()",
-            "    def __exit__(self, *error: object) -> None:\n        if error[0] is None:\n            self.close()",
+            "service/front/admission/budget.py",
+            "        self._timer.cancel()\n        self.close()\n",
+            "        self._timer.cancel()\n        if kind is None:\n            self.close()\n"
+            "        self.held = Load()\n",
             200,
         ),
         Sabotage(

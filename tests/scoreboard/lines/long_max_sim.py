@@ -164,7 +164,7 @@ LINE = Line(
         Sabotage(
             name="a comparison cannot be interrupted",
             file="service/front/serving/embedder.py",
-            old="return await self._comparisons.run_steps(steps, num_chars, others_work=self.queues.has_inputs)",
+            old="return await self._comparisons.run_steps(steps, num_chars, others_work=self.queue.has_inputs)",
             new="return await self._comparisons.run(lambda: all_at_once(steps), num_chars)",
             size=5,
         ),

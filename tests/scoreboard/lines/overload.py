@@ -209,9 +209,9 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "nothing is ever refused",
-            "service/front/admission/admission.py",
-            "            if not held.has_room(one, self._limits):",
-            "            if False:",
+            "service/front/admission/budget.py",
+            "            if not (held := self.row.whole()).has_room(one, self._limits):",
+            "            if (held := self.row.whole()) is None:",
             8,
         ),
         Sabotage(

@@ -157,9 +157,9 @@ LINE = Line(
         ),
         Sabotage(
             name="answers have no bound",
-            file="service/front/admission/answer_room.py",
-            old="        self._check(num_bytes, tenant)\n",
-            new="",
+            file="service/front/admission/budget.py",
+            old="            lease.grow(Load(num_bytes=num_bytes))\n",
+            new="            lease.keep(num_bytes)\n",
             size=12,
         ),
     ),

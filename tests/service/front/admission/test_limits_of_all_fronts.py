@@ -11,20 +11,20 @@ import msgspec
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission
-from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom
+from service.front.admission.budget import EVERYBODY, SMALL_BYTES, Budget, Lease
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.load import Load, QueueLimits
-from service.front.admission.shared_table import QUEUE, SharedRows, SharedTable
+from service.front.admission.kinds import ANSWERS, QUEUE
+from service.front.admission.load import NOTHING, ONE_BODY, ONE_MORE, Load
+from service.front.admission.shared_table import SharedRows, SharedTable
 from service.front.admission.stream_bounds import StreamWindow
 from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
-from service.front.tenant import SERVICE, Tenant
+from service.front.tenant import Tenant
 from service.metrics import REGISTRY
 from service.settings import Settings
 
-LIMITS = QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000)
+LIMITS = Load(10, 100, 1000)
 LARGE = 2 * SMALL_BYTES
 ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 
@@ -34,69 +34,74 @@ def shared(num: int = 2) -> tuple[SharedRows, list[SharedTable]]:
     return rows, [SharedTable.inherited(rows.descriptor, index) for index in range(num)]
 
 
-def queues(num: int = 2, share: float = 1.0) -> list[Admission]:
-    return [Admission(LIMITS, table, share) for table in shared(num)[1]]
+def queues(num: int = 2, share: float = 1.0) -> list[Budget]:
+    return [Budget(QUEUE, LIMITS, table, share) for table in shared(num)[1]]
+
+
+def body(queue: Budget, num_announced: int) -> Lease:
+    """What a request leases before its body is read."""
+    return queue.take(EVERYBODY, ONE_BODY, ONE_MORE, Load(num_bytes=num_announced))
 
 
 def test_inputs_tokens_and_bytes_of_all_fronts_count() -> None:
     first, second, third = queues(3)
-    with first.place(6) as place, second.place(3) as other:
-        with pytest.raises(UnavailableError, match="the queue holds 9 inputs"), third.place(2):
+    with first.take(EVERYBODY, Load(6)) as place, second.take(EVERYBODY, Load(3)) as other:
+        with pytest.raises(UnavailableError, match="the queue holds 9 inputs"), third.take(EVERYBODY, Load(2)):
             pass
-        place.add_tokens(70)
-        other.add_tokens(30)
-        with pytest.raises(UnavailableError, match="100 tokens"), third.place(1) as late:
-            late.add_tokens(1)
-        place.hold(1000)
+        place.grow(Load(num_tokens=70))
+        other.grow(Load(num_tokens=30))
+        with pytest.raises(UnavailableError, match="100 tokens"), third.take(EVERYBODY, Load(1)) as late:
+            late.grow(Load(num_tokens=1))
+        place.grow(Load(num_bytes=1000), is_checked=False)
         with pytest.raises(UnavailableError, match="1000 bytes"):
-            other.hold(1, is_checked=True)
-    with third.place(10) as place:
-        place.add_tokens(100)
+            other.grow(Load(num_bytes=1))
+    with third.take(EVERYBODY, Load(10)) as place:
+        place.grow(Load(num_tokens=100))
 
 
 def test_what_exceeds_a_limit_by_itself_runs_when_it_is_alone_in_the_whole_service() -> None:
     first, second = queues()
-    with first.place(1), pytest.raises(UnavailableError), second.place(11):
+    with first.take(EVERYBODY, Load(1)), pytest.raises(UnavailableError), second.take(EVERYBODY, Load(11)):
         pass
-    with second.place(11), pytest.raises(UnavailableError), first.place(1):
+    with second.take(EVERYBODY, Load(11)), pytest.raises(UnavailableError), first.take(EVERYBODY, Load(1)):
         pass
-    with first.body(0) as body, second.body(0) as other:
-        body.add_bytes(900)
+    with body(first, 0) as one, body(second, 0) as other:
+        one.add_bytes(900)
         with pytest.raises(UnavailableError, match="900 bytes"):
             other.add_bytes(200)
-    with first.body(0) as body:
-        body.add_bytes(5000)  # no other front holds a body either
+    with body(first, 0) as one:
+        one.add_bytes(5000)  # no other front holds a body either
 
 
 def test_a_tenants_share_is_of_the_service() -> None:
     first, second = queues(share=0.5)
-    with first.place(4, ACME):
-        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, second.place(2, ACME):
+    with first.take(ACME, Load(4)):
+        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, second.take(ACME, Load(2)):
             pass
         assert caught.value.code == "rate_limit_exceeded"
-        with second.place(5, OTHER):
+        with second.take(OTHER, Load(5)):
             pass
-    with second.place(5, ACME):
+    with second.take(ACME, Load(5)):
         pass
 
 
 def test_streams_leave_half_of_the_whole_queue_alone() -> None:
     async def run() -> None:
         first, second = queues(share=0.8)
-        with first.place(5):
+        with first.take(EVERYBODY, Load(5)):
             assert not second.has_bulk_room(OTHER)
-        with first.place(4, ACME):
+        with first.take(ACME, Load(4)):
             assert not second.has_bulk_room(ACME)
             assert second.has_bulk_room(OTHER)
-        with first.place(5), second.stream(ACME) as place:
-            window = StreamWindow(LIMITS, place)
+        with first.take(EVERYBODY, Load(5)), second.take(ACME, NOTHING, ONE_MORE) as place:
+            window = StreamWindow(LIMITS, place, second)
             await window.enter(Load(1, 1, 100))  # nothing of its own under way: it never waits
-            assert second.load.num_bytes == 100
+            assert second.held.num_bytes == 100
             waiting = asyncio.ensure_future(window.enter(Load(1, 1, 100)))
             await asyncio.wait([waiting], timeout=0.1)
             assert not waiting.done()
             window.hold_begun(500)
-            with pytest.raises(UnavailableError, match="600 bytes"), first.body(500):
+            with pytest.raises(UnavailableError, match="600 bytes"), body(first, 500):
                 pass
             waiting.cancel()
 
@@ -105,19 +110,19 @@ def test_streams_leave_half_of_the_whole_queue_alone() -> None:
 
 def test_when_to_come_back_is_what_waits_at_all_fronts_by_what_the_engine_does_for_all() -> None:
     now_s, (_, (one, two, three)) = [0.0], shared(3)
-    limits = QueueLimits(100, 100_000, 1000)
-    first, second, third = (Admission(limits, table, now=lambda: now_s[0]) for table in (one, two, three))
+    limits = Load(100, 100_000, 1000)
+    first, second, third = (Budget(QUEUE, limits, table, now=lambda: now_s[0]) for table in (one, two, three))
     now_s[0] = 1000.0  # idle so far
-    with first.place(1) as place, second.place(1) as other:
-        place.add_tokens(6000)
-        other.add_tokens(4000)
+    with first.take(EVERYBODY, Load(1)) as place, second.take(EVERYBODY, Load(1)) as other:
+        place.grow(Load(num_tokens=6000))
+        other.grow(Load(num_tokens=4000))
         for _ in range(100):
             now_s[0] += 0.5
             first.rate.finished(300)
             second.rate.finished(200)
         for queue in (first, second, third):  # the third had nothing to do
             assert queue.rate.tokens_per_s == pytest.approx(1000, rel=0.1)
-        with pytest.raises(UnavailableError) as caught, third.place(99):
+        with pytest.raises(UnavailableError) as caught, third.take(EVERYBODY, Load(99)):
             pass
         assert caught.value.retry_after_s == pytest.approx(10, rel=0.4)  # 10,000 tokens wait, 25 % at random
 
@@ -125,11 +130,11 @@ def test_when_to_come_back_is_what_waits_at_all_fronts_by_what_the_engine_does_f
 def test_the_rate_takes_no_harm_from_a_front_that_dies() -> None:
     now_s = [0.0]
     rows, (one, two) = shared()
-    limits = QueueLimits(100, 100_000, 1000)
-    first, second = (Admission(limits, table, now=lambda: now_s[0]) for table in (one, two))
-    with first.place(1) as place, second.place(1) as other:
-        place.add_tokens(6000)
-        other.add_tokens(6000)
+    limits = Load(100, 100_000, 1000)
+    first, second = (Budget(QUEUE, limits, table, now=lambda: now_s[0]) for table in (one, two))
+    with first.take(EVERYBODY, Load(1)) as place, second.take(EVERYBODY, Load(1)) as other:
+        place.grow(Load(num_tokens=6000))
+        other.grow(Load(num_tokens=6000))
         for _ in range(100):
             now_s[0] += 0.5
             second.rate.finished(250)
@@ -142,26 +147,26 @@ def test_the_rate_takes_no_harm_from_a_front_that_dies() -> None:
 
 
 def test_gauges_show_what_this_front_holds_itself() -> None:
-    first, second = queues()  # the gauges ask the last one made
-    with first.place(3), second.place(2):
+    first, second = (Serving(Settings(), table).queue for table in shared()[1])  # the gauges ask the last one made
+    with first.take(EVERYBODY, Load(3)), second.take(EVERYBODY, Load(2)):
         assert REGISTRY.get_sample_value("cenote_queue_inputs") == 2
 
 
 def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not_for_long() -> None:
     async def run() -> None:
-        first, second = (AnswerRoom(4 * LARGE, 0.5, table) for table in shared()[1])
-        held = [first.hold(2 * LARGE, ACME)]
+        first, second = (Budget(ANSWERS, Load(num_bytes=4 * LARGE), table, 0.5) for table in shared()[1])
+        held = [first.take_answer(2 * LARGE, ACME)]
         with pytest.raises(UnavailableError, match="this tenant's answers") as caught:
-            second.hold(LARGE, ACME)
+            second.take_answer(LARGE, ACME)
         assert caught.value.code == "rate_limit_exceeded"
-        held.append(second.hold(2 * LARGE, OTHER))
+        held.append(second.take_answer(2 * LARGE, OTHER))
         with pytest.raises(UnavailableError, match=f"answers hold {4 * LARGE} bytes"):
-            second.hold(LARGE, SERVICE.tenant)
+            second.take_answer(LARGE, EVERYBODY)
         watching = asyncio.ensure_future(first.watch())
         held.pop(0)  # without `close`; nobody asks the first front for anything any more
         gc.collect()
         await asyncio.sleep(1.2)
-        held.append(second.hold(LARGE, SERVICE.tenant))
+        held.append(second.take_answer(LARGE, EVERYBODY))
         watching.cancel()
 
     asyncio.run(run())
@@ -240,19 +245,21 @@ def test_a_service_hands_the_table_to_all_that_has_limits(tmp_path: Path) -> Non
     path.write_bytes(msgspec.json.encode(key))
     settings = Settings(api_keys=str(path), max_queue_requests=10, max_queue_bytes=LARGE, max_tenant_share=1.0)
     first, second = (Serving(settings, table=table) for table in shared()[1])
-    with first.admission.place(9), pytest.raises(UnavailableError, match="9 inputs"), second.admission.place(2):
+    with (
+        first.queue.take(EVERYBODY, Load(9)),
+        pytest.raises(UnavailableError, match="9 inputs"),
+        second.queue.take(EVERYBODY, Load(2)),
+    ):
         pass
-    held = first.answers.hold(LARGE, SERVICE.tenant)
-    with pytest.raises(UnavailableError, match=f"answers hold {LARGE}"):
-        second.answers.hold(LARGE, SERVICE.tenant)
-    assert held is not None
+    with first.answers.take_answer(LARGE, EVERYBODY), pytest.raises(UnavailableError, match=f"answers hold {LARGE}"):
+        second.answers.take_answer(LARGE, EVERYBODY)
     ways = [serving.keyring.find(b"secret") for serving in (first, second) if serving.keyring]
     assert ways[0] is not None
     assert ways[1] is not None
     with ways[0].meter.request(), pytest.raises(UnavailableError, match="1 requests"), ways[1].meter.request():
         pass
     alone = Serving(settings)
-    with first.admission.place(9), alone.admission.place(2):
+    with first.queue.take(EVERYBODY, Load(9)), alone.queue.take(EVERYBODY, Load(2)):
         pass
 
 
@@ -269,13 +276,14 @@ def test_fetches_by_url_are_split_evenly() -> None:
 HAMMER = """
 import sys, time
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission
+from service.front.admission.budget import EVERYBODY, Budget
+from service.front.admission.kinds import QUEUE
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.load import QueueLimits
+from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
 table = SharedTable.inherited(int(sys.argv[1]), int(sys.argv[2]))
-queue = Admission(QueueLimits(8, 1000, 1000), table)
+queue = Budget(QUEUE, Load(8, 1000, 1000), table)
 key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), table)
 print("ready", flush=True)
 begin_s = float(sys.stdin.readline())
@@ -285,13 +293,12 @@ time.sleep(max(0.0, begin_s - time.monotonic()))
 while (now_s := time.monotonic()) < begin_s + 1:
     num_paid += key.due_s() == 0
     try:
-        place = queue.place(1)
-        place.__enter__()
+        place = queue.take(EVERYBODY, Load(1))
         places.append(place)
         num_admitted += 1
     except UnavailableError:
         if places:
-            places.pop().__exit__(None, None, None)
+            places.pop().close()
 print(num_admitted, num_paid, flush=True)
 """
 
@@ -319,7 +326,7 @@ def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a
             child.stdin.flush()
         most = 0
         while time.monotonic() < begin_s + 1:
-            most = max(most, watching.others(QUEUE).first)
+            most = max(most, watching.others("queue").first)
             time.sleep(0.0005)
         ends = [[int(word) for word in child.communicate(timeout=30)[0].split()] for child in children]
     finally:

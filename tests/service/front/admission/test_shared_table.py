@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from service.front.admission.shared_table import (
+    NOTHING,
     NUM_ENTRIES,
     NUM_WAYS,
-    QUEUE,
     ROW_BYTES,
     SharedRows,
     SharedTable,
@@ -32,20 +32,20 @@ def names_of_one_bucket(num: int) -> list[str]:
 
 def test_a_front_that_is_alone_sees_nobody() -> None:
     alone = SharedTable.of_one_front()
-    alone.publish(QUEUE, 5)
+    alone.publish("queue", 5)
     alone.publish("queue/acme", 5)
     assert alone.num_fronts == 1
-    assert {seen(name) for name in (QUEUE, "queue/acme") for seen in (alone.others, alone.latest)} == {(0, 0, 0, 0)}
+    assert {seen(name) for name in ("queue", "queue/acme") for seen in (alone.others, alone.latest)} == {NOTHING}
 
 
 def test_each_front_sees_the_sum_of_the_others() -> None:
     _, (first, second, third) = fronts(3)
-    first.publish(QUEUE, 1, 20, 300)
-    second.publish(QUEUE, 4, 50, 600)
-    assert third.others(QUEUE) == (5, 70, 900, 0)
-    assert first.others(QUEUE) == (4, 50, 600, 0)
-    second.publish(QUEUE, 0, 0, 0)
-    assert third.others(QUEUE) == (1, 20, 300, 0)
+    first.publish("queue", 1, 20, 300)
+    second.publish("queue", 4, 50, 600)
+    assert third.others("queue") == (5, 70, 900, 0, 0)
+    assert first.others("queue") == (4, 50, 600, 0, 0)
+    second.publish("queue", 0, 0, 0)
+    assert third.others("queue") == (1, 20, 300, 0, 0)
     assert third.num_fronts == 3
 
 
@@ -54,18 +54,18 @@ def test_names_come_and_go_without_end() -> None:
     for number in range(20 * NUM_ENTRIES):
         name = f"queue/{number}"
         first.publish(name, number + 1)
-        assert second.others(name) == (number + 1, 0, 0, 0)
+        assert second.others(name) == (number + 1, 0, 0, 0, 0)
         first.publish(name, 0)
-    assert {second.others(f"queue/{number}") for number in range(20 * NUM_ENTRIES)} == {(0, 0, 0, 0)}
+    assert {second.others(f"queue/{number}") for number in range(20 * NUM_ENTRIES)} == {NOTHING}
     first.publish("queue/never", 0)
-    assert second.others("queue/never") == (0, 0, 0, 0)
+    assert second.others("queue/never") == NOTHING
 
 
 def test_a_thousand_names_at_once_are_all_there() -> None:
     _, (first, second) = fronts(2)
     for number in range(1000):
         first.publish(f"queue/{number}", number + 1, 2, 3)
-    assert [second.others(f"queue/{number}") for number in range(1000)] == [(n + 1, 2, 3, 0) for n in range(1000)]
+    assert [second.others(f"queue/{number}") for number in range(1000)] == [(n + 1, 2, 3, 0, 0) for n in range(1000)]
 
 
 def test_a_name_whose_bucket_is_full_is_its_own_fronts_alone_until_there_is_room() -> None:
@@ -74,13 +74,13 @@ def test_a_name_whose_bucket_is_full_is_its_own_fronts_alone_until_there_is_room
     for name in held:
         first.publish(name, 1)
     first.publish(late, 1)
-    assert second.others(late) == (0, 0, 0, 0)
-    assert all(second.others(name) == (1, 0, 0, 0) for name in held)
+    assert second.others(late) == NOTHING
+    assert all(second.others(name) == (1, 0, 0, 0, 0) for name in held)
     second.publish(late, 2)
-    assert first.others(late) == (2, 0, 0, 0)  # each row has room of its own
+    assert first.others(late) == (2, 0, 0, 0, 0)  # each row has room of its own
     first.publish(held[3], 0)
     first.publish(late, 2)
-    assert second.others(late) == (2, 0, 0, 0)
+    assert second.others(late) == (2, 0, 0, 0, 0)
 
 
 def test_what_has_a_time_stays_until_it_is_over_and_its_place_is_wanted() -> None:
@@ -90,39 +90,39 @@ def test_what_has_a_time_stays_until_it_is_over_and_its_place_is_wanted() -> Non
     for name in held:
         first.publish(name, 0, until_ns=3 * 10**9)
     first.publish(late, 1)
-    assert second.others(held[0]) == (0, 0, 0, 3 * 10**9)
-    assert second.others(late) == (0, 0, 0, 0)
+    assert second.others(held[0]) == (0, 0, 0, 0, 3 * 10**9)
+    assert second.others(late) == NOTHING
     now_s[0] = 4.0
     first.publish(late, 1)
-    assert second.others(late) == (1, 0, 0, 0)
-    assert [second.others(name) for name in held].count((0, 0, 0, 0)) == 1
+    assert second.others(late) == (1, 0, 0, 0, 0)
+    assert [second.others(name) for name in held].count(NOTHING) == 1
     for name in held:  # also the one whose place was taken
         first.publish(name, 1)
-    assert [second.others(name) for name in held].count((0, 0, 0, 0)) == 1
+    assert [second.others(name) for name in held].count(NOTHING) == 1
 
 
 def test_times_are_not_added_and_the_latest_counts() -> None:
     _, (first, second, third) = fronts(3)
     first.publish("rate", 10, 7, until_ns=2_000)
     second.publish("rate", 20, 8, until_ns=1_000)
-    assert third.others("rate") == (30, 15, 0, 2_000)
-    assert third.latest("rate") == (10, 7, 0, 2_000)
-    assert third.latest("key/unknown") == (0, 0, 0, 0)
+    assert third.others("rate") == (30, 15, 0, 0, 2_000)
+    assert third.latest("rate") == (10, 7, 0, 0, 2_000)
+    assert third.latest("key/unknown") == NOTHING
 
 
 def test_a_front_that_has_died_is_forgotten_and_its_successor_begins_with_nothing() -> None:
     rows, (first, second) = fronts(2)
-    second.publish(QUEUE, 9, 9, 9)
+    second.publish("queue", 9, 9, 9)
     second.publish("queue/acme", 9)
     rows.clear(1)
-    assert first.others("queue/acme") == (0, 0, 0, 0)
-    assert first.others(QUEUE) == (0, 0, 0, 0)
+    assert first.others("queue/acme") == NOTHING
+    assert first.others("queue") == NOTHING
     again = SharedTable.inherited(rows.descriptor, 1)
-    again.publish(QUEUE, 1)
+    again.publish("queue", 1)
     again.publish("queue/acme", 2)
-    assert (first.others(QUEUE), first.others("queue/acme")) == ((1, 0, 0, 0), (2, 0, 0, 0))
-    first.publish(QUEUE, 3)
-    assert again.others(QUEUE) == (3, 0, 0, 0)
+    assert (first.others("queue"), first.others("queue/acme")) == ((1, 0, 0, 0, 0), (2, 0, 0, 0, 0))
+    first.publish("queue", 3)
+    assert again.others("queue") == (3, 0, 0, 0, 0)
 
 
 OTHER_PROCESS = """
@@ -160,26 +160,26 @@ def test_two_processes_see_each_other_and_one_that_is_killed_is_forgotten() -> N
     rows = SharedRows(2)
     mine = SharedTable.inherited(rows.descriptor, 0)
     with other_process(rows) as child:
-        mine.publish(QUEUE, 1, 2, 3)
-        assert ask(child, "publish queue 40 50 60") == "(1, 2, 3, 0)"
-        assert ask(child, "publish queue/acme 4 5 6") == "(0, 0, 0, 0)"
-        assert mine.others(QUEUE) == (40, 50, 60, 0)
-        assert mine.others("queue/acme") == (4, 5, 6, 0)
+        mine.publish("queue", 1, 2, 3)
+        assert ask(child, "publish queue 40 50 60") == "(1, 2, 3, 0, 0)"
+        assert ask(child, "publish queue/acme 4 5 6") == "(0, 0, 0, 0, 0)"
+        assert mine.others("queue") == (40, 50, 60, 0, 0)
+        assert mine.others("queue/acme") == (4, 5, 6, 0, 0)
         child.send_signal(signal.SIGKILL)
         child.wait()
-    assert mine.others(QUEUE) == (40, 50, 60, 0)  # nobody gives back what it held
+    assert mine.others("queue") == (40, 50, 60, 0, 0)  # nobody gives back what it held
     rows.clear(1)
-    assert mine.others(QUEUE) == (0, 0, 0, 0)
+    assert mine.others("queue") == NOTHING
     with other_process(rows) as child:
-        assert ask(child, "others queue") == "(1, 2, 3, 0)"
-        assert mine.others(QUEUE) == (0, 0, 0, 0)
+        assert ask(child, "others queue") == "(1, 2, 3, 0, 0)"
+        assert mine.others("queue") == NOTHING
 
 
 @pytest.mark.parametrize("num_fronts", [1, 2, 16])
 def test_a_row_is_small(num_fronts: int) -> None:
     rows, counts = fronts(num_fronts)
     assert counts[0].num_fronts == num_fronts
-    assert ROW_BYTES // 1024 == 160
-    counts[0].publish(QUEUE, 1)
-    assert [one.others(QUEUE) for one in counts[1:]] == [(1, 0, 0, 0)] * (num_fronts - 1)
+    assert ROW_BYTES // 1024 == 192
+    counts[0].publish("queue", 1)
+    assert [one.others("queue") for one in counts[1:]] == [(1, 0, 0, 0, 0)] * (num_fronts - 1)
     rows.clear(0)

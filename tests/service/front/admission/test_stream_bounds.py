@@ -6,15 +6,16 @@ import pytest
 
 from schemas.limits import MAX_INPUTS
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission
+from service.front.admission.budget import EVERYBODY, Budget
 from service.front.admission.key_file import ApiKey
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.load import Load, QueueLimits
+from service.front.admission.kinds import QUEUE
+from service.front.admission.load import NOTHING, ONE_MORE, Load
 from service.front.admission.shared_table import SharedTable
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.tenant import Tenant
 
-LIMITS = QueueLimits(max_inputs=8, max_tokens=80, max_bytes=800)
+LIMITS = Load(8, 80, 800)
 ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 
 
@@ -29,9 +30,9 @@ async def waits(entering: asyncio.Future[None]) -> bool:
 
 def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> None:
     async def run() -> None:
-        admission = Admission(QueueLimits(100, 1000, 10_000), SharedTable.of_one_front())
-        with admission.stream() as place:
-            window = StreamWindow(LIMITS, place)
+        queue = Budget(QUEUE, Load(100, 1000, 10_000), SharedTable.of_one_front())
+        with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease:
+            window = StreamWindow(LIMITS, lease, queue)
             await window.enter(lines(6))
             second = asyncio.ensure_future(window.enter(lines(3)))
             assert await waits(second)
@@ -39,17 +40,17 @@ def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> No
             assert not await waits(second)
             window.leave(lines(3))
             await window.enter(lines(50))  # what is too large by itself passes alone
-            assert place.load.num_bytes == 50
-        assert admission.has_bulk_room(ACME)
+            assert lease.held.num_bytes == 50
+        assert queue.has_bulk_room(ACME)
 
     asyncio.run(run())
 
 
 def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_nothing_under_way() -> None:
     async def run() -> None:
-        admission = Admission(LIMITS, SharedTable.of_one_front())
-        with admission.stream() as place, admission.place(4):
-            window = StreamWindow(LIMITS, place)
+        queue = Budget(QUEUE, LIMITS, SharedTable.of_one_front())
+        with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease, queue.take(EVERYBODY, Load(4)):
+            window = StreamWindow(LIMITS, lease, queue)
             await window.enter(lines(1))
             second = asyncio.ensure_future(window.enter(lines(1)))
             assert await waits(second)
@@ -60,27 +61,27 @@ def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_not
 
 
 def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:
-    admission = Admission(LIMITS, SharedTable.of_one_front(), tenant_share=0.5)
-    with admission.place(1, ACME):
-        assert admission.has_bulk_room(ACME)
-        with admission.place(1, ACME):
-            assert not admission.has_bulk_room(ACME)
-            assert admission.has_bulk_room(OTHER)
-            with admission.place(1, ACME):
+    queue = Budget(QUEUE, LIMITS, SharedTable.of_one_front(), tenant_share=0.5)
+    with queue.take(ACME, Load(1)):
+        assert queue.has_bulk_room(ACME)
+        with queue.take(ACME, Load(1)):
+            assert not queue.has_bulk_room(ACME)
+            assert queue.has_bulk_room(OTHER)
+            with queue.take(ACME, Load(1)):
                 pass  # who asks for one vector has the other half
 
 
 def test_a_full_queue_takes_no_new_stream_and_bytes_of_a_line_that_has_begun_are_refused() -> None:
-    admission = Admission(LIMITS, SharedTable.of_one_front())
-    with admission.stream() as place, admission.stream() as other:
-        window = StreamWindow(LIMITS, place)
-        other.hold(500)
+    queue = Budget(QUEUE, LIMITS, SharedTable.of_one_front())
+    with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease, queue.take(EVERYBODY, NOTHING, ONE_MORE) as other:
+        window = StreamWindow(LIMITS, lease, queue)
+        other.grow(Load(num_bytes=500), is_checked=False)
         window.hold_begun(200)
         with pytest.raises(UnavailableError, match="the queue holds"):
             window.hold_begun(400)
         window.hold_begun(0)
-        assert place.load.num_bytes == 0
-    with admission.place(8), pytest.raises(UnavailableError), admission.stream():
+        assert lease.held.num_bytes == 0
+    with queue.take(EVERYBODY, Load(8)), pytest.raises(UnavailableError), queue.take(EVERYBODY, NOTHING, ONE_MORE):
         pass
 
 

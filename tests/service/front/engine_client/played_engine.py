@@ -8,8 +8,8 @@ from typing import cast
 
 from service.decode.image_decoder import ThreadDecoder
 from service.engine_series import EngineSeries
+from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queue_rate import QueueRate
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.local_engine import LocalEngine
@@ -48,7 +48,7 @@ class Stage:
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
         self.client = EngineClient(
-            self.arena, self.loader, QueueRate(SharedTable.of_one_front()), ForwardRate(8192), EngineSeries("tiny")
+            self.arena, self.loader, DrainRate(SharedTable.of_one_front()), ForwardRate(8192), EngineSeries("tiny")
         )
 
     def check_open(self, *, is_probe: bool = False) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from service import metrics
 from service.decode.image_decoder import ThreadDecoder
 from service.engine_series import EngineSeries
+from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.queue_rate import QueueRate
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_process import start_engine
@@ -61,7 +61,7 @@ async def _until_two_were_started(supervisor: Supervisor) -> tuple[int, int]:
 def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started() -> None:
     arena, series = PixelArena(1 << 20), EngineSeries("tiny")
     loader = PixelLoader(arena, b"", ThreadDecoder(num_threads=1, max_bytes=1 << 20, deadline_s=5), num_threads=1)
-    client = EngineClient(arena, loader, QueueRate(SharedTable.of_one_front()), ForwardRate(8192), series)
+    client = EngineClient(arena, loader, DrainRate(SharedTable.of_one_front()), ForwardRate(8192), series)
     supervisor = Supervisor(
         START,
         partial(start_engine, "tiny", arena.descriptor),

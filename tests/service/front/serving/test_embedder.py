@@ -12,19 +12,16 @@ import pytest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import DeadlineError, ModelError, ServiceError, UnavailableError
 from service.fairness.threads import Steps
-from service.front.admission.admission import Admission
-from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
-from service.front.admission.load import QueueLimits
-from service.front.admission.queues import Queues
-from service.front.admission.shared_table import SharedTable
-from service.front.inputs.parts import PartSize
+from service.front.admission.load import Load
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, Job
 from service.front.serving.embedder import SMALL_CHARS, Embedder
+from service.front.serving.resources import Resources
 from service.front.tenant import SERVICE, Caller
 from service.ipc.messages import Output, OutputSpec
 from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
+from service.settings import Settings
 from service.stages import open_stages, stage
 from tests.service.front.inputs.test_reader import input_reader
 
@@ -71,19 +68,10 @@ class Engine:
         return EmbedResult(results, 1.0)
 
 
-def embedder_of(
-    engine: Engine, room: AnswerRoom | None = None, forwards: ForwardRate | None = None, max_tokens: int = 100_000
-) -> Embedder:
-    return Embedder(
-        READER,
-        engine,
-        Queues(Admission(QueueLimits(1000, max_tokens, 1 << 20), SharedTable.of_one_front())),
-        room or AnswerRoom(1 << 30, 1.0, SharedTable.of_one_front()),
-        num_threads=2,
-        timeout_s=60,
-        part_size=PartSize(NUM_IN_PART, 30_000),
-        forwards=forwards or ForwardRate(8192),
-    )
+def embedder_of(engine: Engine, forwards: ForwardRate | None = None, **limits: int) -> Embedder:
+    settings = Settings(threads=2, max_batch_requests=NUM_IN_PART, max_batch_tokens=5000, **limits)  # type: ignore[arg-type]
+    shared = Resources(settings)
+    return Embedder(READER, engine, shared.queue, forwards or ForwardRate(8192), shared, settings)
 
 
 def job_of(answer_bytes: int = 0) -> Job:
@@ -127,9 +115,9 @@ def test_nothing_runs_where_the_queue_has_no_room_for_the_first_part() -> None:
     engine = Engine()
 
     async def refused() -> None:
-        embedder = embedder_of(engine, max_tokens=NUM_IN_PART)
-        with embedder.place(1, SERVICE) as place:
-            place.add_tokens(1)
+        embedder = embedder_of(engine, max_queue_tokens=NUM_IN_PART)
+        with embedder.lease(1, SERVICE) as lease:
+            lease.grow(Load(num_tokens=1))
             with pytest.raises(UnavailableError):
                 await embedder.embed(job_of(), SERVICE)
 
@@ -160,20 +148,20 @@ def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
 @pytest.mark.parametrize("fails_at", [4, None])
 def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: int | None) -> None:
     """Without a collection of cycles, which comes seldom."""
-    room = AnswerRoom(1 << 30, 1.0, SharedTable.of_one_front())
 
-    async def end() -> bool:
+    async def end() -> None:
+        embedder = embedder_of(Engine(fails_at))
         with suppress(ModelError, TimeoutError):
             async with asyncio.timeout(None if fails_at else 0.002):
-                await embedder_of(Engine(fails_at), room).embed(job_of(answer_bytes=10 << 20), SERVICE)
+                await embedder.embed(job_of(answer_bytes=10 << 20), SERVICE)
             pytest.fail("it neither failed nor was cancelled")
         await asyncio.sleep(0)  # the loop forgets who woke this task
-        return room.hold(1 << 30, SERVICE.tenant) is not None  # refused beside others
+        assert embedder._answers.held.is_nothing()
 
     gc.collect()
     gc.disable()
     try:
-        assert asyncio.run(end())
+        asyncio.run(end())
     finally:
         gc.enable()
 

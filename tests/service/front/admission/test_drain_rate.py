@@ -2,23 +2,24 @@
 
 import pytest
 
-from service.front.admission.admission import Admission
-from service.front.admission.load import QueueLimits
-from service.front.admission.queue_rate import QueueRate
+from service.front.admission.budget import EVERYBODY, Budget
+from service.front.admission.drain_rate import DrainRate
+from service.front.admission.kinds import QUEUE
+from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
 
 
 def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
     now_s = [0.0]
-    rate = QueueRate(SharedTable.of_one_front(), lambda: now_s[0])
-    rate.begin()
+    rate = DrainRate(SharedTable.of_one_front(), lambda: now_s[0])
+    rate.clock(is_running=True)
     for _ in range(200):
         now_s[0] += 0.5
         rate.finished(250)  # 500 a second, encoding included
     assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
-    rate.end()
+    rate.clock(is_running=False)
     now_s[0] += 1000  # nobody was there meanwhile
-    rate.begin()
+    rate.clock(is_running=True)
     now_s[0] += 0.5
     rate.finished(250)
     assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
@@ -31,13 +32,11 @@ def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
 
 def test_the_health_probes_of_an_idle_hour_say_nothing_of_how_fast_the_queue_empties() -> None:
     now_s = [0.0]
-    queue = Admission(
-        QueueLimits(max_inputs=10, max_tokens=100_000, max_bytes=1000), SharedTable.of_one_front(), now=lambda: now_s[0]
-    )
+    queue = Budget(QUEUE, Load(10, 100_000, 1000), SharedTable.of_one_front(), now=lambda: now_s[0])
 
     def busy(seconds: int) -> None:
-        with queue.place(1) as place:
-            place.add_tokens(1000)
+        with queue.take(EVERYBODY, Load(1)) as lease:
+            lease.grow(Load(num_tokens=1000))
             for _ in range(seconds):
                 now_s[0] += 1
                 queue.rate.finished(1000)

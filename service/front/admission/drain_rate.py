@@ -5,7 +5,10 @@ import random
 import time
 from collections.abc import Callable
 
-from service.front.admission.shared_table import RATE, SharedTable
+from service.front.admission.shared_table import SharedTable
+
+RATE = "rate"
+"""Its name in the table of all fronts."""
 
 MIN_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -19,10 +22,10 @@ FIRST_GUESS = 1000.0
 """Tokens per second before anything was measured; weighs as one second of measurements."""
 
 
-class QueueRate:
+class DrainRate:
     """Tokens per second, as an exponential moving average. Encoding takes time too: the time between forwards counts.
 
-    Measured only between `begin` and `end`, while the queue holds tokens: the health probes of an idle hour would make
+    Measured only while the queue holds tokens: the health probes of an idle hour would make
     an engine look a hundred times slower than it is.
 
     Of several fronts each measures the whole service, for as long as its own queue holds tokens: it counts what the
@@ -39,7 +42,7 @@ class QueueRate:
         self,
         table: SharedTable,
         now: Callable[[], float] = time.monotonic,
-        whole: "QueueRate | None" = None,
+        whole: "DrainRate | None" = None,
         prefix: str = "",
     ) -> None:
         self._whole = whole
@@ -53,14 +56,10 @@ class QueueRate:
         self._busy_s = 1.0
         self._since_s: float | None = None  # of the last measurement; None while the queue is empty
 
-    def begin(self) -> None:
-        """Start the clock: the queue was empty until now."""
-        self._since_s = self._now()
+    def clock(self, *, is_running: bool) -> None:
+        """Start the clock when the queue gets tokens, or stop it when it has none left."""
+        self._since_s = self._now() if is_running else None
         self._gained()
-
-    def end(self) -> None:
-        """Stop the clock: the queue is empty."""
-        self._since_s = None
 
     def finished(self, num_tokens: int) -> None:
         """Count tokens that the engine has finished for this front."""
@@ -68,16 +67,14 @@ class QueueRate:
             self._whole.finished(num_tokens)
         self._num_finished += num_tokens
         if self._since_s is not None:
-            self._measure(num_tokens + self._gained(), self._since_s)
-        self._table.publish(self._name, self._num_finished, round(self._own * 1e3), until_ns=self._measured_ns)
-
-    def _measure(self, num_tokens: int, since_s: float) -> None:
-        now_s = self._now()
-        passed_s, self._since_s = max(now_s - since_s, 1e-6), now_s
-        kept = math.exp(-passed_s / MEMORY_S)
-        self._tokens = self._tokens * kept + num_tokens
-        self._busy_s = self._busy_s * kept + passed_s
-        self._measured_ns = int(now_s * 1e9)
+            now_s = self._now()
+            passed_s, self._since_s = max(now_s - self._since_s, 1e-6), now_s
+            kept = math.exp(-passed_s / MEMORY_S)
+            self._tokens = self._tokens * kept + num_tokens + self._gained()
+            self._busy_s = self._busy_s * kept + passed_s
+            self._measured_ns = int(now_s * 1e9)
+        per_s = self._tokens / self._busy_s
+        self._table.publish(self._name, self._num_finished, round(per_s * 1e3), until_ns=self._measured_ns)
 
     def _gained(self) -> int:
         """Tokens that the other fronts have finished since the last call; 0 when one of them has died."""
@@ -85,14 +82,10 @@ class QueueRate:
         return max(0, self._num_theirs - num_before)
 
     @property
-    def _own(self) -> float:
-        return self._tokens / self._busy_s
-
-    @property
     def tokens_per_s(self) -> float:
         """Throughput of the engine while there is work, as the front has it that measured last."""
         latest = self._table.latest(self._name)
-        return latest.second / 1e3 if latest.until_ns > self._measured_ns else self._own
+        return latest.second / 1e3 if latest.until_ns > self._measured_ns else self._tokens / self._busy_s
 
     def retry_after_s(self, num_tokens: int) -> float:
         """Seconds until so many tokens are done: 1 to 30, spread at random.

@@ -1,4 +1,4 @@
-"""A stay in the queue ends by its deadline, and by nothing else than what ended it."""
+"""A lease for the length of a `with` ends by its deadline, and by nothing else than what ended it."""
 
 import asyncio
 import time
@@ -6,32 +6,31 @@ import time
 import pytest
 
 from service.errors import DeadlineError, UnavailableError
-from service.front.admission.admission import Admission
-from service.front.admission.load import QueueLimits
-from service.front.admission.queues import Queues
+from service.front.admission.budget import Budget
+from service.front.admission.kinds import QUEUE
+from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
-from service.front.serving.stay import Stay
 from service.front.tenant import SERVICE, Caller
 
 LONG_S = 60.0
 
 
-def queues() -> Queues:
-    return Queues(Admission(QueueLimits(max_inputs=2, max_tokens=100, max_bytes=1000), SharedTable.of_one_front()))
+def queue() -> Budget:
+    return Budget(QUEUE, Load(2, 100, 1000), SharedTable.of_one_front())
 
 
 def hurried(seconds: float) -> Caller:
     return Caller(SERVICE.tenant, time.monotonic() + seconds, seconds)
 
 
-async def stay(of: Queues, caller: Caller, timeout_s: float, seconds: float) -> None:
-    with Stay(of, 1, caller, timeout_s):
+async def stay(of: Budget, caller: Caller, timeout_s: float, seconds: float) -> None:
+    with of.take_in_time(1, caller, timeout_s):
         await asyncio.sleep(seconds)
 
 
 @pytest.mark.parametrize(("patience_s", "timeout_s"), [(0.02, LONG_S), (LONG_S, 0.03), (-1.0, LONG_S)])
 def test_time_is_up_for_who_has_less_of_it(patience_s: float, timeout_s: float) -> None:
-    of = queues()
+    of = queue()
 
     async def late() -> None:
         with pytest.raises(DeadlineError, match=f"within {min(patience_s, timeout_s):g} s") as caught:
@@ -42,23 +41,23 @@ def test_time_is_up_for_who_has_less_of_it(patience_s: float, timeout_s: float) 
         assert not task.cancelling()
 
     asyncio.run(late())
-    assert of.service.load.is_nothing()
+    assert of.held.is_nothing()
 
 
 def test_who_leaves_in_time_hears_nothing_of_it() -> None:
-    of = queues()
+    of = queue()
 
     async def early() -> None:
         await stay(of, hurried(0.03), LONG_S, 0.0)
         await asyncio.sleep(0.05)
 
     asyncio.run(early())
-    assert of.service.load.is_nothing()
+    assert of.held.is_nothing()
 
 
 @pytest.mark.parametrize("seconds", [LONG_S, 0.0])
 def test_a_cancellation_from_outside_stays_one_also_when_time_is_up(seconds: float) -> None:
-    of = queues()
+    of = queue()
 
     async def both() -> None:
         task = asyncio.create_task(stay(of, hurried(seconds), LONG_S, LONG_S))
@@ -69,17 +68,17 @@ def test_a_cancellation_from_outside_stays_one_also_when_time_is_up(seconds: flo
         assert task.cancelled()
 
     asyncio.run(both())
-    assert of.service.load.is_nothing()
+    assert of.held.is_nothing()
 
 
 def test_an_error_within_is_the_one_that_is_raised() -> None:
-    of = queues()
+    of = queue()
 
     async def broken() -> None:
-        with pytest.raises(KeyError), Stay(of, 1, hurried(LONG_S), LONG_S):
+        with pytest.raises(KeyError), of.take_in_time(1, hurried(LONG_S), LONG_S):
             raise KeyError
-        with Stay(of, 2, SERVICE, LONG_S), pytest.raises(UnavailableError), Stay(of, 1, SERVICE, LONG_S):
+        with of.take_in_time(2, SERVICE, LONG_S), pytest.raises(UnavailableError), of.take_in_time(1, SERVICE, LONG_S):
             pass
 
     asyncio.run(broken())
-    assert of.service.load.is_nothing()
+    assert of.held.is_nothing()

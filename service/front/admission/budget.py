@@ -1,0 +1,283 @@
+"""Budgets of what may be under way, and leases: a request takes its part before any work, and gives it back.
+
+Above the service's limits every request is refused (`overloaded`), above a tenant's share those of the tenant
+(`rate_limit_exceeded`), so that no tenant can take all. The limits are those of all fronts together. What exceeds a
+limit by itself is accepted when it is alone, so nothing is refused for ever. Independent of HTTP and of the engine's
+order.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from schemas.errors import ErrorCode
+from service.errors import DeadlineError, UnavailableError
+from service.front.admission.drain_rate import DrainRate
+from service.front.admission.kinds import Kind
+from service.front.admission.load import NOTHING, Load
+from service.front.admission.shared_table import Row, SharedTable
+from service.front.tenant import SERVICE, Caller, Tenant
+
+EVERYBODY = SERVICE.tenant
+"""The one tenant of a server without keys: it has no share, only the bounds of all."""
+
+BULK_SHARE = 0.5
+"""Streams take more only while the queue, and the tenant's part of it, is less full than this: they can wait, and
+single requests are never refused because of them."""
+
+SMALL_BYTES = 1 << 17
+"""Answers up to this size are not counted: a connection has one at a time, and connections are bounded."""
+
+COUNT_DROPPED_EVERY_S = 1.0
+
+
+class Budget:
+    """Counts what is under way, and refuses what exceeds the limits.
+
+    Args:
+        kind: what it is of.
+        limits: of all fronts together.
+        table: of all fronts.
+        tenant_share: of each limit, that one tenant may hold, where there are keys.
+        within: the service's, where this is of one of several models: what counts here counts there, too.
+        prefix: of the names in the table.
+
+    Attributes:
+        row: of all requests.
+        outermost: the service's.
+        rate: at which the engine empties it.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        limits: Load,
+        table: SharedTable,
+        tenant_share: float = 1.0,
+        now: Callable[[], float] = time.monotonic,
+        within: "Budget | None" = None,
+        prefix: str = "",
+    ) -> None:
+        self._kind = kind
+        self._limits = limits
+        self._tenant_limits = limits.part(tenant_share)
+        self._table = table
+        self._name = prefix + kind.name
+        self.row = Row(table, self._name)
+        self._rows = dict[str, Row]()  # of tenants that hold something
+        self._within = within
+        self.outermost: Budget = within or self
+        self._dropped: deque[tuple[Tenant, Load]] = deque()
+        self.rate: DrainRate = DrainRate(table, now, None if within is None else within.rate, prefix)
+
+    @property
+    def held(self) -> Load:
+        """What this front holds, without what was dropped."""
+        held = Load()
+        held.add(self.row.held)
+        for _, load in tuple(self._dropped):
+            held.add(load, -1)
+        return held
+
+    def take(self, tenant: Tenant = EVERYBODY, more: Load = NOTHING, *also: Load) -> "Lease":
+        """A lease of an amount.
+
+        Args:
+            more: to be counted.
+            also: each has to fit by itself, and is not counted.
+
+        Raises:
+            UnavailableError: there is no room.
+        """
+        lease = Lease(self, tenant)
+        lease.grow(more, *also)
+        return lease
+
+    def take_answer(self, num_bytes: int, tenant: Tenant) -> "AnswerLease":
+        """A lease of the bytes of an answer; of none if it is small.
+
+        Raises:
+            UnavailableError: there is no room.
+        """
+        lease = AnswerLease(self, tenant)
+        if num_bytes > SMALL_BYTES:
+            self._count_dropped()
+            lease.grow(Load(num_bytes=num_bytes))
+        return lease
+
+    def take_in_time(self, num_inputs: int, caller: Caller, timeout_s: float) -> "TimedLease":
+        """A lease of inputs that ends by the caller's deadline.
+
+        Args:
+            timeout_s: the service's own limit, which holds for everybody.
+
+        Raises:
+            UnavailableError: there is no room.
+        """
+        lease = TimedLease(self, caller.tenant)
+        lease.caller, lease.timeout_s = caller, timeout_s
+        lease.grow(Load(num_inputs=num_inputs))
+        return lease
+
+    def count(self, tenant: Tenant, more: Load, sign: int = 1, checked: Sequence[Load] = ()) -> None:
+        """Add an amount to what all hold and what a tenant holds, or subtract it.
+
+        Args:
+            checked: for each of these there has to be room by itself.
+
+        Raises:
+            UnavailableError: there is none, or none in the tenant's share; then nothing is counted.
+        """
+        row_of_tenant = self._row_of(tenant) if tenant.name else None
+        for one in checked:
+            if not (held := self.row.whole()).has_room(one, self._limits):
+                raise self._refusal("overloaded", self._kind.full, held, one, self._limits)
+            if row_of_tenant and not (held := row_of_tenant.whole()).has_room(one, self._tenant_limits):
+                raise self._refusal("rate_limit_exceeded", self._kind.share_is_full, held, one, self._tenant_limits)
+        if self._within is not None:
+            self._within.count(tenant, more, sign, checked)
+        num_before = self.row.held.num_tokens
+        self.row.add(more, sign)
+        if (num_before > 0) is not (self.row.held.num_tokens > 0):
+            self.rate.clock(is_running=not num_before)
+        if row_of_tenant is not None:
+            row_of_tenant.add(more, sign)
+            self._rows[tenant.name] = row_of_tenant
+            if row_of_tenant.held.is_nothing():  # idle tenants take no memory
+                del self._rows[tenant.name]
+
+    def has_inputs(self) -> bool:
+        """Whether anybody's inputs are under way."""
+        return (self._within or self).row.whole().num_inputs > 0
+
+    def has_bulk_room(self, tenant: Tenant) -> bool:
+        """Whether a stream may take more: there is enough space left for single requests."""
+        if tenant.name and not self._row_of(tenant).whole().is_below(self._tenant_limits.part(BULK_SHARE)):
+            return False
+        has_room = self.row.whole().is_below(self._limits.part(BULK_SHARE))
+        return has_room and (self._within is None or self._within.has_bulk_room(tenant))
+
+    def drop(self, tenant: Tenant, load: Load) -> None:
+        """Give back what a lease held, from any thread or a finalizer; counted at the next answer, or by `watch`."""
+        self._dropped.append((tenant, load))
+
+    async def watch(self) -> None:
+        """Count what was dropped, every second, until cancelled: other fronts need the room though this one is idle."""
+        while True:
+            await asyncio.sleep(COUNT_DROPPED_EVERY_S)
+            self._count_dropped()
+
+    def _count_dropped(self) -> None:
+        while self._dropped:
+            self.count(*self._dropped.popleft(), -1)
+
+    def _row_of(self, tenant: Tenant) -> Row:
+        return self._rows.get(tenant.name) or Row(self._table, f"{self._name}/{tenant.name}")
+
+    def _refusal(self, code: ErrorCode, words: str, held: Load, more: Load, most: Load) -> UnavailableError:
+        retry_s = self._kind.retry_s or self.rate.retry_after_s(self.row.whole().num_tokens)
+        return UnavailableError(code, words.format(held=held, more=more, most=most), retry_after_s=retry_s)
+
+
+class Lease:
+    """What one request holds of a budget, until `close` or the end of a `with`.
+
+    Attributes:
+        tenant: of the request.
+        held: so far.
+    """
+
+    def __init__(self, budget: Budget, tenant: Tenant) -> None:
+        self._budget = budget
+        self.tenant = tenant
+        self.held = Load()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def grow(self, more: Load, *also: Load, is_checked: bool = True) -> None:
+        """Add an amount that is known now.
+
+        Args:
+            also: each has to fit by itself, and is not counted.
+            is_checked: refuse what exceeds the limits; not of a request of which some has run.
+
+        Raises:
+            UnavailableError: there is no room.
+        """
+        self._budget.count(self.tenant, more, checked=(more, *also) if is_checked else ())
+        self.held.add(more)
+
+    def add_bytes(self, num_bytes: int) -> None:
+        """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        is_alone = self._budget.outermost.row.whole().num_bodies < 2
+        self.grow(Load(num_bytes=num_bytes), is_checked=not is_alone)
+
+    def close(self) -> None:
+        """Give it back."""
+        given, self.held = self.held, Load()
+        self._budget.count(self.tenant, given, -1)
+
+
+class AnswerLease(Lease):
+    """A lease of the bytes of an answer, which ends at the latest with its object."""
+
+    def keep(self, num_bytes: int) -> None:
+        """Hold so many bytes from now on, more or fewer than before; refuses nothing."""
+        counted = num_bytes if num_bytes > SMALL_BYTES else 0
+        self.grow(Load(num_bytes=counted - self.held.num_bytes), is_checked=False)
+
+    def __del__(self) -> None:
+        """Give back the rest of what was dropped without `close`."""
+        if self.held.num_bytes:  # in any thread, or inside a garbage collection
+            self._budget.drop(self.tenant, self.held)
+
+
+class TimedLease(Lease):
+    """A lease that ends by the caller's deadline at the latest, by a `DeadlineError`; for a `with`.
+
+    `asyncio.timeout` with a generator around it costs a short request twice as much; cancellation is counted as there.
+
+    Attributes:
+        caller: whose it is, and until when.
+        timeout_s: the service's own limit.
+    """
+
+    caller: Caller
+    timeout_s: float
+
+    def __enter__(self) -> Self:
+        task = asyncio.current_task()
+        assert task is not None  # of a request
+        self._is_over = False
+        self._task, self._num_cancelling = task, task.cancelling()
+        seconds = min(self.timeout_s, self.caller.deadline_s - time.monotonic())
+        self._timer = task.get_loop().call_later(max(0.0, seconds), self._end)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Give it back.
+
+        Raises:
+            DeadlineError: the `with` was left because time is up.
+        """
+        self._timer.cancel()
+        self.close()
+        if self._is_over and self._task.uncancel() <= self._num_cancelling and kind is asyncio.CancelledError:
+            patience_s = self.caller.patience_s
+            message = f"no answer within {min(self.timeout_s, patience_s):g} s"
+            raise DeadlineError(message, is_final=patience_s < self.timeout_s) from None
+
+    def _end(self) -> None:
+        """Time is up."""
+        self._is_over = True
+        self._task.cancel()

@@ -1,0 +1,80 @@
+"""What all requests of a service share, whichever of its models they mean."""
+
+from dataclasses import dataclass, field
+
+from service import metrics
+from service.decode.start import Decoders
+from service.front.admission.budget import Budget
+from service.front.admission.kinds import ANSWERS, QUEUE
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
+from service.front.engine_client.shared_cache import check_shared_cache
+from service.front.inputs.fetching import Fetching
+from service.front.inputs.uuids import UuidStore
+from service.front.serving.process_tuning import available_cores
+from service.media.local_file import LocalFiles
+from service.settings import Settings
+
+
+@dataclass(slots=True)
+class Resources:
+    """The budgets, stores and decoders of one service.
+
+    Attributes:
+        settings: what it was started with.
+        table: counts of all fronts: the limits of queue, answers and keys hold for all of them together.
+        cores: that this process may use; 0: as many as the settings say, or there are.
+        queue: of all models.
+        answers: what large answers may hold until they are taken.
+        fetching: brings in images by URL, or None.
+        local_files: reads `file:` URLs, or None.
+        decoders: of images, video and audio files.
+        uuids: clients' own names for images.
+    """
+
+    settings: Settings
+    table: SharedTable = field(default_factory=SharedTable.of_one_front)
+    cores: int = 0
+    queue: Budget = field(init=False)
+    answers: Budget = field(init=False)
+    fetching: Fetching | None = field(init=False)
+    local_files: LocalFiles | None = field(init=False)
+    decoders: Decoders = field(init=False)
+    uuids: UuidStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what the settings say.
+
+        Raises:
+            SettingsError: a host, a port, a directory or a shared cache is none.
+        """
+        settings, plans, share = self.settings, self.settings.of_each_model, self.settings.max_tenant_share
+        num_inputs = sum(one.max_queue_requests for one in plans)
+        whole = Load(num_inputs, sum(one.max_queue_tokens for one in plans), settings.max_queue_bytes)
+        self.queue = queue = Budget(QUEUE, whole, self.table, share)
+        self.answers = answers = Budget(ANSWERS, Load(num_bytes=settings.max_queue_bytes), self.table, share)
+        metrics.QUEUE_INPUTS.set_function(lambda: queue.held.num_inputs)
+        metrics.QUEUE_TOKENS.set_function(lambda: queue.held.num_tokens)
+        metrics.QUEUE_BYTES.set_function(lambda: queue.held.num_bytes)
+        metrics.ANSWER_BYTES.set_function(lambda: answers.held.num_bytes)
+        self.fetching = Fetching.of(settings, self.table.num_fronts)
+        self.local_files = LocalFiles.of(settings.media_paths)
+        check_shared_cache(settings)
+        self.cores = self.cores or settings.threads or available_cores()
+        self.decoders = Decoders(settings, self.cores)
+        self.uuids = UuidStore(settings.media_store_bytes)
+
+    def queue_of(self, index: int) -> Budget:
+        """The queue of a model within that of all, so that one that is flooded or has no engine fills its own alone.
+
+        The only model has that of all.
+
+        Args:
+            index: of the model among those served.
+        """
+        plans = self.settings.of_each_model
+        if len(plans) == 1:
+            return self.queue
+        plan = plans[index]
+        limits = Load(plan.max_queue_requests, plan.max_queue_tokens, plan.max_queue_bytes)
+        return Budget(QUEUE, limits, self.table, plan.max_tenant_share, within=self.queue, prefix=f"{index}/")
