@@ -197,7 +197,7 @@ class Lease:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close()
 
     def grow(self, more: Load, *also: Load, is_checked: bool = True) -> None:

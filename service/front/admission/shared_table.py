@@ -140,8 +140,8 @@ class SharedTable:
         published = self._published(name)
         if len(published) < 2:
             return published[0] if published else NOTHING
-        *counts, until_ns = zip(*published, strict=True)
-        return Counts(*map(sum, counts), max(until_ns))
+        first, second, third, fourth, until_ns = zip(*published, strict=True)
+        return Counts(sum(first), sum(second), sum(third), sum(fourth), max(until_ns))
 
     def latest(self, name: str) -> Counts:
         """What that of the others publishes that has the latest time."""
