@@ -7,6 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from service.front.admission.budget import AnswerLease, Budget
+from service.front.admission.kinds import ANSWERS
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
+from service.front.tenant import SERVICE
 from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
@@ -58,3 +63,8 @@ def engine_request(
 ) -> Request:
     """A prompt as the engine gets it, with 8 numbers asked for unless `output` says otherwise."""
     return Request(id=id_, token_ids=token_ids, media=images, output=output, **options)
+
+
+def answer_lease() -> AnswerLease:
+    """A lease of a small answer."""
+    return Budget(ANSWERS, Load(), SharedTable.of_one_front()).take_answer(0, SERVICE.tenant)

@@ -16,6 +16,7 @@ from service.front.serving.serving import Serving
 from service.front.turns import Turns
 from service.http.middleware.guard import Guard
 from service.http.responses.answer import BodyParts, reply
+from tests.builders import answer_lease
 from tests.service.http.responses.test_reply import CHUNK, NUM_CHUNKS, Printed
 
 ANSWERS: dict[str, tuple[BodyParts, int]] = {
@@ -40,7 +41,8 @@ def test_a_place_is_free_before_the_client_can_have_the_whole_answer(kind: str, 
     assert known
     parts, num_bytes = ANSWERS[kind]
     app: ASGIApp = Guard(
-        reply(Turns(), BodyParts(parts), [], "text/plain"), cast(Serving, SimpleNamespace(keyring=keyring))
+        reply(Turns(), BodyParts(parts), [], "text/plain", answer_lease()),
+        cast(Serving, SimpleNamespace(keyring=keyring)),
     )
     seen: list[tuple[int, int]] = []
 

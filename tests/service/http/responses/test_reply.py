@@ -17,6 +17,7 @@ from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyPart
 from service.http.responses.vector_format import DeferredValue
 from service.http.server.listening import MetricsServer, server_config
 from service.settings import Settings
+from tests.builders import answer_lease
 
 TURNS = Turns()
 CHUNK = b"1" * (SLICE_BYTES // 2)
@@ -42,7 +43,7 @@ class Printed(DeferredValue):
 @get("/{kind:str}")
 async def answer(kind: FromPath[str]) -> ASGIApp:
     value = Printed(NUM_CHUNKS, is_exact="exact" in kind, breaks="broken" in kind)
-    return reply(TURNS, BodyParts([b"<", value, b">"]), [(b"x-mine", b"1")], "text/plain")
+    return reply(TURNS, BodyParts([b"<", value, b">"]), [(b"x-mine", b"1")], "text/plain", answer_lease())
 
 
 @pytest.fixture(scope="module")
