@@ -60,12 +60,12 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
     """
     serving, context = serving_of(request.app), context_of(request.scope)
     caller = caller_of(context, serving.settings.request_timeout_s)
-    announced = context.headers.get(b"content-length", b"")
-    num_announced = int(announced) if announced.isdigit() else 0
+    length = context.headers.get(b"content-length", b"")
+    num_announced = int(length) if length.isdigit() else 0
     max_bytes = request.route_handler.resolve_request_max_body_size() or serving.settings.max_body_bytes
     # Only received bytes are counted (`add_bytes`): who announces much and sends little holds little.
-    announced = Load(num_bytes=min(num_announced, max_bytes))
-    lease = serving.queue.take(caller.tenant, ONE_BODY, ONE_MORE, announced)
+    to_come = Load(num_bytes=min(num_announced, max_bytes))
+    lease = serving.queue.take(caller.tenant, ONE_BODY, ONE_MORE, to_come)
     try:
         check_kind(context, "application/json")
         with stage("body"):
