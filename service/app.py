@@ -10,10 +10,9 @@ from litestar.types import ASGIApp
 
 from service import metrics
 from service.afterwards import AFTERWARDS
-from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.engine_host import OpenHost
+from service.front.engine_client.front_link import FrontLink
 from service.front.engine_client.local_engine import LocalEngine
-from service.front.serving.front_link import FrontLink
 from service.front.serving.process_tuning import compute_alone, watch_loop
 from service.front.serving.serving import Serving
 from service.http.errors import HANDLERS
@@ -26,26 +25,17 @@ from service.http.routes.health import get_metrics
 from service.settings import Settings
 
 
-def create_app(
-    settings: Settings,
-    open_host: OpenHost = LocalEngine,
-    table: SharedTable | None = None,
-    *,
-    cores: int = 0,
-    link: FrontLink | None = None,
-) -> tuple[ASGIApp, Serving]:
+def create_app(settings: Settings, link: FrontLink, open_host: OpenHost = LocalEngine) -> tuple[ASGIApp, Serving]:
     """The ASGI app, and the service whose state its routes answer from.
 
     Litestar's own OpenAPI is off: ours is built from the schemas (docs/decisions/api.md).
 
     Args:
-        open_host: makes the host that runs prompts; by default the engine process beside this one.
-        table: counts of all fronts of the service.
-        cores: that this process may use; 0: as many as the settings say, or there are.
-        link: to the other fronts, where there are several.
+        link: to what the front shares with others.
+        open_host: makes the host that runs prompts; by default the engine process on this machine.
     """
     compute_alone()
-    serving = Serving(settings, table or SharedTable.of_one_front(), cores, open_host, link)
+    serving = Serving(settings, link, open_host)
     tracing = None if settings.otlp_endpoint is None else Tracing(settings.otlp_endpoint)
     metrics.show_limits(settings)
 
@@ -69,7 +59,7 @@ def create_app(
 
     app = Litestar(
         route_handlers=[one for one in ROUTE_HANDLERS if one is not get_metrics or settings.metrics_port is None],
-        state=State({"serving": serving, "scrape": metrics.scrape if link is None else link.scrape}),
+        state=State({"serving": serving, "scrape": link.scrape}),
         lifespan=[lifespan],
         exception_handlers=HANDLERS,
         request_max_body_size=settings.max_body_bytes,

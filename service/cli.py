@@ -16,6 +16,7 @@ from service.app import create_app
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
 from service.front.admission.key_file import ApiKey, hash_key, new_key
+from service.front.hub.hosted_front import HostedFront
 from service.front.serving.process_tuning import new_event_loop, num_fronts, return_large_blocks
 from service.front.serving.serving import Serving
 from service.http.server.listening import (
@@ -142,7 +143,9 @@ async def _serve_by_fronts(settings: Settings) -> int:
     """Be the main process of several fronts."""
     from service.processes.main_process import MainProcess  # one front needs none of it
 
-    create_app(settings)  # raises what is wrong with the settings, once and before a process is started
+    create_app(
+        settings, HostedFront(settings)
+    )  # raises what is wrong with the settings, once and before a process is started
     bound = bind(settings.host, settings.port)
     main_process = MainProcess(settings, bound, num_fronts(settings))
     return await main_process.run()
@@ -151,9 +154,10 @@ async def _serve_by_fronts(settings: Settings) -> int:
 async def _serve_until_ended(settings: Settings) -> int:
     bound = bind(settings.host, settings.port)
     allow_descriptors(settings.max_connections)
-    app, serving = create_app(settings)
+    link = HostedFront(settings)
+    app, serving = create_app(settings, link)
     server = DrainingServer(server_config(app, settings, settings.port), serving)
-    async with metrics_served(settings) as where:
+    async with metrics_served(settings, link.scrape) as where:
         if where is not None:
             logger.info("metrics on %s", where)
         tasks = [

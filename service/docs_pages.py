@@ -34,7 +34,8 @@ METRICS_HEAD = """<!-- Generated from the metrics registry: `make docs`. Do not 
 `GET /metrics`, in Prometheus' text format; on a port of its own with `--metrics-port`. A histogram has the series
 `NAME_bucket`, `NAME_sum` and `NAME_count`. Counters continue when an engine is restarted. Series whose label values are
 fixed exist from the start; others appear with their first event. Series about an engine have the label `model`, the
-name that answers have, with one model too.
+name that answers have, with one model too. Those with the label `front` are of each front process, from 0 to one below
+`--fronts`, and begin anew when it is replaced: what a service has done is their sum.
 
 [How to add one](../CONTRIBUTING.md#a-metric). Rules and dashboard:
 [`deploy/prometheus/`](../deploy/prometheus), [`deploy/grafana/`](../deploy/grafana).
@@ -88,8 +89,10 @@ def _module_rows(module: ModuleType) -> Iterator[tuple[str, ...]]:
 
 def _collector_rows(collector: AnyCollector, places: str) -> Iterator[tuple[str, ...]]:
     own_labels = collector._labelnames if isinstance(collector, MetricWrapperBase) else None
+    of_front = ("front",) if collector in metrics.REGISTRY._collector_to_names else ()
     for family in collector.collect():
-        labels = family._labelnames if own_labels is None else own_labels  # type: ignore[attr-defined]
+        names = family._labelnames if own_labels is None else own_labels  # type: ignore[attr-defined]
+        labels = (*of_front, *names)
         name = family.name + ("_total" if family.type == "counter" else "")
         shown = ", ".join(f"`{label}`" for label in labels) or "-"
         yield f"`{name}`", family.type, shown, family.documentation, places

@@ -1,4 +1,4 @@
-"""Prometheus series about one engine, each with the label `model`; the fields of `EngineSeries` are named after them.
+"""Prometheus series about one engine, each with the label `model`; the fields of two classes are named after them.
 
 Series whose label values are fixed exist as soon as the model has a name.
 """
@@ -8,58 +8,76 @@ from typing import get_args
 
 from service.ipc.messages import StepReport
 from service.ipc.reports import CacheReport, TierName, TierReport
-from service.metrics import SECONDS, SIZES, counter, gauge, histogram
+from service.metrics import SECONDS, SERVICE, SIZES, counter, gauge, histogram
 
 AGES = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
 TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
+CORRUPT = "Damaged values found in a shared tier"
+UP = "1 while the last use of a shared tier succeeded"
+LAST_SUCCESS = "When a use of a shared tier last succeeded; 0 before"
+
 MODEL = "model"
 TIER = "tier"
 
-ENGINE_READY = gauge("cenote_engine_ready", "1 while the last health probe matched", MODEL)
-ENGINE_RESTARTS = counter("cenote_engine_restarts_total", "Engine processes that ended unexpectedly", MODEL)
-ENGINE_STUCK = counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", MODEL)
-WRONG_ANSWERS = counter("cenote_known_answer_mismatches_total", "Health probes with a wrong vector", MODEL)
-BREAKER_OPEN = gauge("cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", MODEL)
-SENT_AGAIN = counter(
-    "cenote_inputs_sent_again_total", "Inputs not yet started that were retried on the next engine", MODEL
+ENGINE_READY = gauge("cenote_engine_ready", "1 while the last health probe matched", MODEL, registry=SERVICE)
+ENGINE_RESTARTS = counter(
+    "cenote_engine_restarts_total", "Engine processes that ended unexpectedly", MODEL, registry=SERVICE
 )
-
-BATCH_INPUTS = histogram("cenote_batch_inputs", "Inputs of a forward", SIZES, MODEL)
-BATCH_TOKENS = histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS, MODEL)
+ENGINE_STUCK = counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", MODEL, registry=SERVICE)
+WRONG_ANSWERS = counter(
+    "cenote_known_answer_mismatches_total", "Health probes with a wrong vector", MODEL, registry=SERVICE
+)
+BREAKER_OPEN = gauge(
+    "cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", MODEL, registry=SERVICE
+)
+BATCH_INPUTS = histogram("cenote_batch_inputs", "Inputs of a forward", SIZES, MODEL, registry=SERVICE)
+BATCH_TOKENS = histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS, MODEL, registry=SERVICE)
 STEP_SECONDS = histogram(
-    "cenote_step_seconds", "Time of an engine step: encoding of images, or forward", SECONDS, MODEL, "kind"
+    "cenote_step_seconds",
+    "Time of an engine step: encoding of images, or forward",
+    SECONDS,
+    MODEL,
+    "kind",
+    registry=SERVICE,
 )
-VISION_ENCODES = counter("cenote_vision_encodes_total", "Images encoded by the vision tower", MODEL)
-ARENA_BYTES = gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", MODEL)
-CACHE_HITS = counter("cenote_encoder_cache_hits_total", "Images whose features were cached", MODEL)
-CACHE_MISSES = counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", MODEL)
-CACHE_BYTES = gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", MODEL)
-CACHE_ENTRIES = gauge("cenote_encoder_cache_entries", "Images with features on the device", MODEL)
-CACHE_EVICTIONS = counter("cenote_encoder_cache_evictions_total", "Features evicted from the device", MODEL)
+VISION_ENCODES = counter("cenote_vision_encodes_total", "Images encoded by the vision tower", MODEL, registry=SERVICE)
+CACHE_HITS = counter("cenote_encoder_cache_hits_total", "Images whose features were cached", MODEL, registry=SERVICE)
+CACHE_MISSES = counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", MODEL, registry=SERVICE)
+CACHE_BYTES = gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", MODEL, registry=SERVICE)
+CACHE_ENTRIES = gauge("cenote_encoder_cache_entries", "Images with features on the device", MODEL, registry=SERVICE)
+CACHE_EVICTIONS = counter(
+    "cenote_encoder_cache_evictions_total", "Features evicted from the device", MODEL, registry=SERVICE
+)
 CACHE_SAVED_SECONDS = counter(
-    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", MODEL
+    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", MODEL, registry=SERVICE
 )
 EVICTION_AGE = histogram(
-    "cenote_encoder_cache_eviction_age_seconds", "Age of features evicted from a tier", AGES, MODEL, TIER
+    "cenote_encoder_cache_eviction_age_seconds",
+    "Age of features evicted from a tier",
+    AGES,
+    MODEL,
+    TIER,
+    registry=SERVICE,
 )
 PREFIX_TOKENS = counter(
-    "cenote_prefix_cache_tokens_total", "Tokens of prompts that were not computed: what they begin with was kept", MODEL
+    "cenote_prefix_cache_tokens_total",
+    "Tokens of prompts that were not computed: what they begin with was kept",
+    MODEL,
+    registry=SERVICE,
 )
-RESULT_HITS = counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", MODEL)
-RESULT_MISSES = counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached", MODEL)
-RESULT_BYTES = gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", MODEL)
-RESULT_ENTRIES = gauge("cenote_result_cache_entries", "Prompts with a cached vector", MODEL)
-RESULT_EVICTIONS = counter("cenote_result_cache_evictions_total", "Cached vectors evicted", MODEL)
+RESULT_HITS = counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", MODEL, registry=SERVICE)
+RESULT_MISSES = counter(
+    "cenote_result_cache_misses_total", "Inputs whose vector was not cached", MODEL, registry=SERVICE
+)
+RESULT_BYTES = gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", MODEL, registry=SERVICE)
+RESULT_ENTRIES = gauge("cenote_result_cache_entries", "Prompts with a cached vector", MODEL, registry=SERVICE)
+RESULT_EVICTIONS = counter("cenote_result_cache_evictions_total", "Cached vectors evicted", MODEL, registry=SERVICE)
 DEDUPLICATED = counter(
-    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", MODEL
-)
-SHARED_VECTOR_HITS = counter("cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", MODEL)
-SHARED_VECTOR_MISSES = counter(
-    "cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server", MODEL
+    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", MODEL, registry=SERVICE
 )
 TIER_COUNTERS = {
-    f"num_{name}": counter(f"cenote_encoder_cache_tier_{name}_total", about, MODEL, TIER)
+    f"num_{name}": counter(f"cenote_encoder_cache_tier_{name}_total", about, MODEL, TIER, registry=SERVICE)
     for name, about in (
         ("hits", "Features found in a tier"),
         ("misses", "Features not found in a tier"),
@@ -68,19 +86,20 @@ TIER_COUNTERS = {
     )
 }
 TIER_GAUGES = {
-    f"num_{name}": gauge(f"cenote_encoder_cache_tier_{name}", about, MODEL, TIER)
+    f"num_{name}": gauge(f"cenote_encoder_cache_tier_{name}", about, MODEL, TIER, registry=SERVICE)
     for name, about in (
         ("bytes", "Bytes in a tier; not known of Valkey"),
         ("entries", "Images in a tier; not known of Valkey"),
     )
 }
-TIER_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", "Damaged values found in a shared tier", MODEL, TIER)
-TIER_UP = gauge("cenote_encoder_cache_tier_up", "1 while the last use of a shared tier succeeded", MODEL, TIER)
+TIER_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER, registry=SERVICE)
+TIER_UP = gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER, registry=SERVICE)
 TIER_LAST_SUCCESS = gauge(
     "cenote_encoder_cache_tier_last_success_timestamp_seconds",
-    "When a use of a shared tier last succeeded; 0 before",
+    LAST_SUCCESS,
     MODEL,
     TIER,
+    registry=SERVICE,
 )
 OWN_TIERS: tuple[TierName, ...] = ("device", "host")
 """Tiers of one engine. Only they tell the ages of what they evict."""
@@ -89,9 +108,23 @@ SHARED_TIERS = ("disk", "valkey")
 SHARED_VECTORS = "vectors"
 """Label of the server of finished vectors, which the front asks: a shared tier without features."""
 
+# Of a front.
+
+SENT_AGAIN = counter(
+    "cenote_inputs_sent_again_total", "Inputs not yet started that were retried on the next engine", MODEL
+)
+ARENA_BYTES = gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", MODEL)
+SHARED_VECTOR_HITS = counter("cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", MODEL)
+SHARED_VECTOR_MISSES = counter(
+    "cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server", MODEL
+)
+VECTORS_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER)
+VECTORS_UP = gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER)
+VECTORS_LAST_SUCCESS = gauge("cenote_encoder_cache_tier_last_success_timestamp_seconds", LAST_SUCCESS, MODEL, TIER)
+
 
 class EngineSeries:
-    """The series of one model's engines, made once for each model that a process has to do with.
+    """The series of one model's engines, made once by who keeps them.
 
     An engine counts from its own start, a series goes on over restarts: the last reports are kept to tell what is new.
     """
@@ -103,12 +136,10 @@ class EngineSeries:
         self.engine_stuck = ENGINE_STUCK.labels(model)
         self.wrong_answers = WRONG_ANSWERS.labels(model)
         self.breaker_open = BREAKER_OPEN.labels(model)
-        self.sent_again = SENT_AGAIN.labels(model)
         self.batch_inputs = BATCH_INPUTS.labels(model)
         self.batch_tokens = BATCH_TOKENS.labels(model)
         self.step_seconds = {kind: STEP_SECONDS.labels(model, kind) for kind in ("encode", "language")}
         self.vision_encodes = VISION_ENCODES.labels(model)
-        self.arena_bytes = ARENA_BYTES.labels(model)
         self.cache_hits = CACHE_HITS.labels(model)
         self.cache_misses = CACHE_MISSES.labels(model)
         self.cache_bytes = CACHE_BYTES.labels(model)
@@ -123,8 +154,6 @@ class EngineSeries:
         self.result_entries = RESULT_ENTRIES.labels(model)
         self.result_evictions = RESULT_EVICTIONS.labels(model)
         self.deduplicated = DEDUPLICATED.labels(model)
-        self.shared_vector_hits = SHARED_VECTOR_HITS.labels(model)
-        self.shared_vector_misses = SHARED_VECTOR_MISSES.labels(model)
         tiers = get_args(TierName)
         self.tier_counters = {
             tier: {name: one.labels(model, tier) for name, one in TIER_COUNTERS.items()} for tier in tiers
@@ -187,6 +216,20 @@ class EngineSeries:
             self.tier_last_success(tier).set(report.last_success_s)
         for age_s in report.evicted_after_s:
             self.eviction_age[tier].observe(age_s)
+
+
+class ClientSeries:
+    """The series of what one front has to do with one model's engines."""
+
+    def __init__(self, model: str) -> None:
+        """Begin with zeros; `model` is the name that answers have."""
+        self.sent_again = SENT_AGAIN.labels(model)
+        self.arena_bytes = ARENA_BYTES.labels(model)
+        self.shared_vector_hits = SHARED_VECTOR_HITS.labels(model)
+        self.shared_vector_misses = SHARED_VECTOR_MISSES.labels(model)
+        self.vectors_corrupt = partial(VECTORS_CORRUPT.labels, model, SHARED_VECTORS)
+        self.vectors_up = partial(VECTORS_UP.labels, model, SHARED_VECTORS)
+        self.vectors_last_success = partial(VECTORS_LAST_SUCCESS.labels, model, SHARED_VECTORS)
 
 
 def _gain(count: float, before: float) -> float:

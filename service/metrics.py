@@ -1,11 +1,14 @@
-"""Prometheus series of the service; those of its engines are in `engine_series.py`.
+"""Prometheus series of a front; those of the service's engines are in `engine_series.py`.
 
-Series whose label values are fixed exist from the start.
+Series whose label values are fixed exist from the start. Each process renders its own, a front with the label `front`,
+and one exposition of a service is all of them.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from schemas.errors import ERROR_CODES
 from service.afterwards import AFTERWARDS
@@ -16,6 +19,9 @@ from service.stages import ENGINE_STAGES, STAGES
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter
 
 REGISTRY = CollectorRegistry()
+"""Series of this front."""
+SERVICE = CollectorRegistry()
+"""Series of the service as a whole: of its engines, which all fronts share, and of its settings."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
@@ -23,19 +29,21 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 LAGS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 
-def counter(name: str, about: str, *labels: str) -> Counter:
-    """A counter of the registry."""
-    return Counter(name, about, labels, registry=REGISTRY)
+def counter(name: str, about: str, *labels: str, registry: CollectorRegistry = REGISTRY) -> Counter:
+    """A counter of a registry."""
+    return Counter(name, about, labels, registry=registry)
 
 
-def gauge(name: str, about: str, *labels: str) -> Gauge:
-    """A gauge of the registry."""
-    return Gauge(name, about, labels, registry=REGISTRY)
+def gauge(name: str, about: str, *labels: str, registry: CollectorRegistry = REGISTRY) -> Gauge:
+    """A gauge of a registry."""
+    return Gauge(name, about, labels, registry=registry)
 
 
-def histogram(name: str, about: str, buckets: Sequence[float], *labels: str) -> Histogram:
-    """A histogram of the registry."""
-    return Histogram(name, about, labels, registry=REGISTRY, buckets=buckets)
+def histogram(
+    name: str, about: str, buckets: Sequence[float], *labels: str, registry: CollectorRegistry = REGISTRY
+) -> Histogram:
+    """A histogram of a registry."""
+    return Histogram(name, about, labels, registry=registry, buckets=buckets)
 
 
 REQUESTS = counter("cenote_requests_total", "Requests answered, by route and status", "route", "status")
@@ -55,7 +63,7 @@ REFUSED_CONNECTIONS = counter(
 SLOW_CONNECTIONS = counter(
     "cenote_slow_connections_total", "Connections closed because the client was slow, or idle when others came", "phase"
 )
-LIMIT = gauge("cenote_limit", "Value of every numeric setting", "name")
+LIMIT = gauge("cenote_limit", "Value of every numeric setting", "name", registry=SERVICE)
 
 LOOP_LAG = histogram("cenote_event_loop_lag_seconds", "Delay of a timer on the front's event loop", LAGS)
 LOOP_HELD = histogram("cenote_event_loop_held_seconds", "The same delay without time spent waiting for a core", LAGS)
@@ -102,16 +110,35 @@ def show_limits(settings: Settings) -> None:
             LIMIT.labels(name).set(value)
 
 
-def render() -> bytes:
-    """The registry in Prometheus' text format, with all that has been answered."""
+class OfFront(Collector):
+    """A front's series with its index as the label `front`."""
+
+    def __init__(self, front: int) -> None:
+        self._label = {"front": str(front)}
+
+    def collect(self) -> Iterator[Metric]:
+        """The series, as they are now."""
+        for family in REGISTRY.collect():
+            family.samples = [one._replace(labels={**one.labels, **self._label}) for one in family.samples]
+            yield family
+
+
+def render(front: int) -> bytes:
+    """The series of this front in Prometheus' text format, with all that has been answered."""
     AFTERWARDS.finish()
-    return generate_latest(REGISTRY)
+    return generate_latest(OfFront(front))
+
+
+def joined(expositions: Iterable[bytes]) -> bytes:
+    """One exposition of those of several processes: each family once, with the series of all."""
+    families: dict[bytes, tuple[bytes, list[bytes]]] = {}
+    for exposition in expositions:
+        for family in (b"\n" + exposition).split(b"\n# HELP ")[1:]:  # label values have their line feeds escaped
+            about, kind, series = (family.rstrip(b"\n") + b"\n").split(b"\n", 2)
+            head = b"# HELP %b\n%b\n" % (about, kind)
+            families.setdefault(about.split(b" ", 1)[0], (head, []))[1].append(series)
+    return b"".join(head + b"".join(series) for head, series in families.values())
 
 
 Scrape = Callable[[], Awaitable[bytes]]
 """Gives every series of a service in Prometheus' text format, whose parts may be in several processes."""
-
-
-async def scrape() -> bytes:
-    """The registry of the only front; its process counts for the engine too."""
-    return render()

@@ -11,6 +11,7 @@ from service.front.admission.budget import AnswerLease, Budget
 from service.front.admission.kinds import ANSWERS
 from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
+from service.front.inputs.uuids import Uuids, UuidStore
 from service.front.tenant import SERVICE
 from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
 from service.media.image.header import DecodeLimits
@@ -49,6 +50,15 @@ def image_file(encoded: bytes | Image.Image, rule: ImageRule | None = None, **op
 def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
     """A conversation of one user turn."""
     return Conversation(instruction, (Turn("user", (*images, text)),), **flags)
+
+
+def own_uuids(max_bytes: int = 1 << 20) -> Uuids:
+    """Names of images of a model of the only front."""
+
+    async def ask(tenant: bytes, uuid: str) -> bytes:
+        return b""
+
+    return Uuids(UuidStore(max_bytes), "own", ask)
 
 
 def media(key: str | bytes, start: int | None = 0, num_tokens: int = 10, **options: Any) -> Media:

@@ -99,6 +99,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "redis",
     }
     processes = {str(path.relative_to(ROOT)) for path in sources("service/processes") if "socket" in imports(path)}
+    hub = {str(path.relative_to(ROOT)) for path in sources("service/front/hub") if "socket" in imports(path)}
     found = {path: clients & {name.partition(".")[0] for name in imports(path)} for path in sources()}
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {
         "service/media/fetch/connection.py": {"socket"},
@@ -106,7 +107,10 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/engine/engine.py": {"socket"},
         "service/engine/front_line.py": {"socket"},
         **{path: {"socket"} for path in processes},
-        "service/front/engine_client/engine_process.py": {"socket"},
+        **{path: {"socket"} for path in hub},
+        "service/front/engine_client/engine_follower.py": {"socket"},
+        "service/front/engine_client/front_link.py": {"socket"},
+        "service/ipc/descriptors.py": {"socket"},
         "service/http/server/server.py": {"socket"},
         "service/ipc/channel.py": {"socket"},
         "service/http/server/connection.py": {"socket", "h11"},

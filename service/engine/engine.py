@@ -1,7 +1,7 @@
-"""The engine process: it owns torch, the weights and the encoder cache, and talks to the front by a socket and a pipe.
+"""The engine process: it owns torch, the weights and the encoder cache.
 
-It ends when the front's end of the socket closes, so no engine outlives its front. With several fronts, socket and pipe
-lead to the main process, and each front comes in by the door.
+Its socket and its pipe lead to its keeper, and it ends when the socket closes, so no engine outlives its keeper. Fronts
+come in by descriptors that the keeper passes.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ from service import logs
 from service.checkpoint.content_digest import content_digest
 from service.checkpoint.errors import CheckpointError
 from service.engine.execution.runner import ModelRunner
-from service.engine.front_line import let_in
-from service.engine.fronts import Fronts, FrontsAnnouncer, Joined, Left
+from service.engine.front_line import accept_fronts
+from service.engine.fronts import Fronts, Joined, Left
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler
@@ -40,6 +40,7 @@ from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
 from service.garbage import keep_out_of_collections
+from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.item import TensorDtype
@@ -56,8 +57,8 @@ Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
 """What the engine's loop reads."""
 
 
-def run(socket_fd: int, pipe_fd: int, arena_fd: int, *door_fd: int) -> None:
-    """Load, check, say Ready, then run until the front goes."""
+def run(socket_fd: int, pipe_fd: int, arena_fd: int, fronts_fd: int) -> None:
+    """Load, check, say Ready, then run until the keeper goes."""
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
     if not isinstance(start, Start):
@@ -70,7 +71,7 @@ def run(socket_fd: int, pipe_fd: int, arena_fd: int, *door_fd: int) -> None:
     pixels = memoryview(mmap.mmap(arena_fd, start.num_fronts * start.arena_bytes, access=mmap.ACCESS_READ))
     try:
         runner, ready, codec = load(start, pixels)
-    except (ModelError, CheckpointError) as error:  # says what is wrong with the files; the front logs it
+    except (ModelError, CheckpointError) as error:  # says what is wrong with the files; the keeper logs it
         channel.send(Broken(reason=str(error)))
         return
     except Exception as error:
@@ -81,13 +82,10 @@ def run(socket_fd: int, pipe_fd: int, arena_fd: int, *door_fd: int) -> None:
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
     scheduler = new_scheduler(start, runner.device, look_ups)
-    announcer = FrontsAnnouncer(pipe_fd, start.num_fronts)
-    num_fronts, part_bytes = start.num_fronts, start.arena_bytes
-    fronts = Fronts(channel.send, announcer, ready, num_fronts=num_fronts, part_bytes=part_bytes)
-    loop = EngineLoop(fronts, announcer, inbox, scheduler, runner, shared, look_ups)
-    if door_fd:
-        door = socket.socket(fileno=door_fd[0])
-        threading.Thread(target=let_in, args=(door, inbox), daemon=True).start()
+    part_bytes = start.arena_bytes
+    fronts = Fronts(channel.send, Announcer(pipe_fd), ready, num_fronts=start.num_fronts, part_bytes=part_bytes)
+    loop = EngineLoop(fronts, inbox, scheduler, runner, shared, look_ups)
+    threading.Thread(target=accept_fronts, args=(socket.socket(fileno=fronts_fd), inbox), daemon=True).start()
     if runner.device.type == "cpu":
         keep_cores(start.num_threads)  # last: threads that are started behind it would be bound, too
     loop.run()
@@ -157,7 +155,7 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
 
 
 def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.Queue[Inboxed]") -> None:
-    """Move messages into the inbox while the engine computes; end the process when the front has gone."""
+    """Move messages into the inbox while the engine computes; end the process when the keeper has gone."""
     try:
         while (message := channel.receive()) is not None:
             inbox.put(message)

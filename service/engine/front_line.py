@@ -1,4 +1,4 @@
-"""The engine's ends of a front's socket and pipe, where there are several fronts: none of them may hold up the others.
+"""The engine's ends of a front's socket and pipe. No front may hold up the others, or the engine.
 
 A message goes out in one call as long as the socket takes it; the rest of it, and what follows, waits in an outbox for
 a thread of its own. What waits is bounded by the front's own queue: it is answers to what it asked.
@@ -94,11 +94,11 @@ class SocketLine:
                     self._num_unsent -= 1
 
 
-def let_in(door: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
+def accept_fronts(passed: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
     """Take in fronts for ever: each is its index, with the descriptors of its socket and its pipe."""
     while True:
-        name, descriptors, _, _ = socket.recv_fds(door, 16, 2)
+        name, descriptors, _, _ = socket.recv_fds(passed, 16, 2)
         if not name:
-            return  # the main process has gone
+            return  # the keeper has gone
         line = SocketLine(socket.socket(fileno=descriptors[0]), descriptors[1])
         threading.Thread(target=line.read_forever, args=(int(name), inbox), daemon=True).start()

@@ -1,8 +1,7 @@
-"""Whom the engine answers: one front, or several with a main process. Which request and which slot is whose.
+"""Whom the engine answers: its fronts, each by a socket and a pipe of its own, which the keeper of the engine hands in.
 
-With one front, everything goes over the one socket. With several, each has a socket and a pipe of its own, which the
-main process hands in; that gets what is nobody's: signs of life, and a report of each step. A request's id modulo the
-number of fronts is its front's index, and a slot lies in its front's part of the arena.
+The keeper itself gets what is nobody's: signs of life, and a report of each step. A request's id modulo the number of
+fronts is its front's index, and a slot lies in its front's part of the arena.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -12,14 +11,23 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from service.ipc.announcements import Announcer
-from service.ipc.messages import AreKept, Pong, Ready, StepDone, StepKind, StepStarted, WantPixels
+from service.ipc.messages import (
+    AreKept,
+    Pong,
+    Ready,
+    StepDone,
+    StepKind,
+    StepReport,
+    StepStarted,
+    WantPixels,
+)
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
 class FrontLine(Protocol):
-    """The engine's ends of what leads to one of several fronts. No call waits for a front that has stopped."""
+    """The engine's ends of what leads to one front. No call waits for a front that has stopped."""
 
     def send(self, message: msgspec.Struct) -> None:
         """Hand a message to the front; nothing where it has gone."""
@@ -50,38 +58,13 @@ class Left:
     line: FrontLine
 
 
-class FrontsAnnouncer(Announcer):
-    """Announces each step to the main process, and to each front which of its own requests are in it.
-
-    Args:
-        descriptor: the pipe of the main process, or of the only front.
-        num_fronts: that there may be.
-
-    Attributes:
-        lines: to the fronts by index; empty where there is but one.
-    """
-
-    def __init__(self, descriptor: int, num_fronts: int) -> None:
-        super().__init__(descriptor)
-        self.lines: dict[int, FrontLine] = {}
-        self._num_fronts = num_fronts
-
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
-        """Announce a step everywhere: a front has to know of those without its requests that earlier ones are over."""
-        step = super().begin(kind, num_tokens, ids)
-        for index, line in self.lines.items():
-            mine = [id_ for id_ in ids if id_ % self._num_fronts == index]
-            line.announce(msgspec.structs.replace(step, ids=mine))
-        return step
-
-
 class Fronts:
-    """Sends each answer to the front that asked.
+    """Announces each step to the fronts, and sends each answer to the front that asked.
 
     Args:
-        control: sends to the only front, or to the main process of several.
-        announcer: announces to them.
-        ready: the engine's own facts, for each of several fronts.
+        control: sends to the engine's keeper.
+        announcer: announces to it.
+        ready: the engine's own facts, which each front is told.
         num_fronts: that there may be.
         part_bytes: the part of the arena that each front has.
     """
@@ -89,19 +72,24 @@ class Fronts:
     def __init__(
         self,
         control: Callable[[msgspec.Struct], None],
-        announcer: FrontsAnnouncer,
-        ready: Ready | None = None,
+        announcer: Announcer,
+        ready: Ready,
         *,
-        num_fronts: int = 1,
-        part_bytes: int = 1,
+        num_fronts: int,
+        part_bytes: int,
     ) -> None:
         self._control = control
         self._announcer = announcer
         self._ready = ready
         self._waiting: dict[int, FrontLine] = {}
-        self._lines = announcer.lines
+        self._lines: dict[int, FrontLine] = {}
         self._num_fronts = num_fronts
         self._part_bytes = part_bytes
+
+    @property
+    def num_steps(self) -> int:
+        """Steps begun so far, which is the number of the last one."""
+        return self._announcer.num_steps
 
     def of_request(self, id_: int) -> int:
         """Index of the front that a request came from."""
@@ -111,12 +99,24 @@ class Fronts:
         """Index of the front in whose part of the arena a slot lies."""
         return start // self._part_bytes
 
+    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
+        """Announce a step that is about to run: to the keeper, and to each front which of its requests are in it.
+
+        A front has to know of those without its requests that earlier ones are over.
+
+        Raises:
+            OSError: the keeper has gone.
+        """
+        step = self._announcer.begin(kind, num_tokens)
+        for index, line in self._lines.items():
+            mine = [id_ for id_ in ids if id_ % self._num_fronts == index]
+            line.announce(msgspec.structs.replace(step, ids=mine))
+
     def join(self, index: int, line: FrontLine) -> None:
         """Answer a front by this line from now on, and tell it so: only then may it write into its part.
 
         It waits while the last messages of the front before it are still to come: their slots are in that part.
         """
-        assert self._ready is not None  # several fronts are told
         if index in self._lines:
             self._waiting[index] = line
             return
@@ -136,49 +136,36 @@ class Fronts:
         if (line := self._waiting.pop(index, None)) is not None:
             self.join(index, line)
 
-    def answer(self, step: StepDone) -> None:
-        """Send the results of a step to those who wait for them, and its report to who counts."""
-        if self._num_fronts == 1:
-            self._control(step)
-            return
-        if step.report is not None:
-            self._announcer.write(step.report)  # first: who has the answer may ask for the counts
-        vectors = _grouped(step.all_vectors(), lambda one: self.of_request(one.id))
-        failures = _grouped(step.failures, lambda one: self.of_request(one.id))
-        released = _grouped(step.released, self.of_slot)
-        for index in self._lines.keys() & {*vectors, *failures, *released}:
-            part = StepDone(
-                vectors=vectors.get(index, []),
-                failures=failures.get(index, []),
-                released=released.get(index, []),
-                after=step.after,
-            )
-            self._lines[index].send(part)
+    def answer(self, step: StepDone, report: StepReport) -> None:
+        """Send the results of a step to those who wait for them, and its report to the keeper, who counts."""
+        self._announcer.write(report)  # first: who has the answer may ask for the counts
+        owners = {id_ % self._num_fronts for id_ in step.ids()} | {self.of_slot(start) for start in step.released}
+        for index in self._lines.keys() & owners:
+            self._lines[index].send(step if len(owners) == 1 else self._part(step, index))
 
-    def want(self, keys: Mapping[bytes, int], after: int) -> None:
-        """Ask for pixels.
+    def _part(self, step: StepDone, index: int) -> StepDone:
+        """What a front has of a step."""
+        return StepDone(
+            vectors=[one for one in step.all_vectors() if self.of_request(one.id) == index],
+            failures=[one for one in step.failures if self.of_request(one.id) == index],
+            released=[start for start in step.released if self.of_slot(start) == index],
+            after=step.after,
+        )
 
-        Args:
-            keys: of images, each with the id of a request that waits for it.
-            after: number of the last step.
-        """
-        if self._num_fronts == 1:
-            self._control(WantPixels(keys=list(keys), after=after))
-            return
+    def want(self, keys: Mapping[bytes, int]) -> None:
+        """Ask for pixels of images, each with the id of a request that waits for it."""
         for index, wanted in _grouped(keys, lambda key: self.of_request(keys[key])).items():
             if (line := self._lines.get(index)) is not None:
-                line.send(WantPixels(keys=wanted, after=after))
+                line.send(WantPixels(keys=wanted, after=self.num_steps))
 
-    def tell_kept(self, answer: AreKept) -> None:
+    def tell_kept(self, id_: int, are_kept: list[bool]) -> None:
         """Answer an `AskKept`."""
-        if self._num_fronts == 1:
-            self._control(answer)
-        elif (line := self._lines.get(self.of_request(answer.id))) is not None:
-            line.send(answer)
+        if (line := self._lines.get(self.of_request(id_))) is not None:
+            line.send(AreKept(id=id_, are_kept=are_kept, after=self.num_steps))
 
-    def pong(self, after: int) -> None:
+    def pong(self) -> None:
         """Answer a `Ping`."""
-        self._control(Pong(after=after))
+        self._control(Pong(after=self.num_steps))
 
 
 def _grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

@@ -16,10 +16,8 @@ from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
 from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.shared import LookedUp
-from service.ipc.announcements import Announcer
 from service.ipc.messages import (
     Abandon,
-    AreKept,
     AskKept,
     Failure,
     FeaturesSpec,
@@ -49,27 +47,25 @@ class EngineLoop:
     def __init__(
         self,
         fronts: Fronts,
-        announcer: Announcer,
         inbox: "queue.Queue[Inboxed]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
         shared: "SharedTiers[torch.Tensor] | None" = None,
         look_ups: LookUps | None = None,
     ) -> None:
-        """Answer `fronts`, and announce by `announcer` what is about to run.
+        """Answer `fronts`, and announce to them what is about to run.
 
         `shared` and `look_ups` come together, where there are tiers behind the cache.
         """
         self._fronts = fronts
-        self._announcer = announcer
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
         self._shared = shared
         self._look_ups = look_ups
-        self._encoder = MediaEncoder(runner, announcer, scheduler.cache)
+        self._encoder = MediaEncoder(runner, fronts.begin, scheduler.cache)
         self._isolation = Isolation(
-            runner, announcer, scheduler.cache, scheduler.coalescing, scheduler.ready.max_tokens
+            runner, fronts.begin, scheduler.cache, scheduler.coalescing, scheduler.ready.max_tokens
         )
         self._released: list[int] = []
 
@@ -113,7 +109,7 @@ class EngineLoop:
                 self._scheduler.images.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.images.ask_for_pixels():
-            self._fronts.want(keys, self._announcer.num_steps)
+            self._fronts.want(keys)
         while kept := self._scheduler.coalescing.take_kept(self._scheduler.max_batch_requests):
             self._answer_kept(kept)
 
@@ -137,9 +133,9 @@ class EngineLoop:
                     self._released += self._scheduler.found(key, features, features.nbytes)
             case AskKept(id=id_, digests=digests):
                 are_kept = self._scheduler.coalescing.results.have(digests)
-                self._fronts.tell_kept(AreKept(id=id_, are_kept=are_kept, after=self._announcer.num_steps))
+                self._fronts.tell_kept(id_, are_kept)
             case Ping():
-                self._fronts.pong(self._announcer.num_steps)
+                self._fronts.pong()
             case Joined(index=index, line=line):
                 self._fronts.join(index, line)
             case Left(index=index, line=line):
@@ -218,7 +214,9 @@ class EngineLoop:
             vectors.append(vector)
         shared = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
+        after = self._fronts.num_steps
         report = StepReport(
+            after=after,
             num_requests=len(results),
             num_hits=sum(vector.num_hits for vector in vectors),
             num_misses=sum(vector.num_misses for vector in vectors),
@@ -229,6 +227,5 @@ class EngineLoop:
             cache=self._scheduler.cache.report(*shared),
             results=self._scheduler.coalescing.report(),
         )
-        after = self._announcer.num_steps
-        done = StepDone(vectors=vectors, block=block, failures=failures, released=released, report=report, after=after)
-        self._fronts.answer(done)
+        done = StepDone(vectors=vectors, block=block, failures=failures, released=released, after=after)
+        self._fronts.answer(done, report)

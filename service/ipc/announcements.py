@@ -1,14 +1,14 @@
-"""Announcements of what the engine is about to run, on a pipe that the front reads when it needs to know.
+"""Announcements of what the engine is about to run, on pipes that its keeper and its fronts read when they need to.
 
-Where there are several fronts, the main process gets reports of steps on its pipe too, as it is in no hurry.
-
-A message on the socket would wake the front in the middle of the forward that it announces, on a core that the forward
-is using. What was announced before the engine's end can be read after it. Knows no scheduler and no watchdog.
+The keeper gets the report of each step on its pipe too, as it is in no hurry. A message on a socket would wake its
+reader in the middle of the forward that it announces, on a core that the forward is using. What was announced before
+the engine's end can be read after it. Knows no scheduler and no watchdog.
 """
 
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -18,17 +18,18 @@ from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepKind, StepReport, StepStarted
 
 Announcement = StepStarted | StepReport
-"""What goes over the pipe; a report only where there are several fronts."""
+"""What goes over a pipe; reports only to the keeper."""
+
+Announce = Callable[[StepKind, int, list[int]], None]
+"""Announces a step of so many tokens for these requests, before it runs."""
 
 PIPE_BYTES = 1 << 20
-"""Room for what is announced between two looks of the front, mostly half a second; then the engine waits."""
+"""Room for what is announced between two looks of the keeper, a tenth of a second; then the engine waits."""
 READ_BYTES = 1 << 16
 
 
 class Announcer:
-    """The engine's end. Every run of the model is announced before it begins.
-
-    The front's watchdog counts from there, and the client knows which requests were running if the engine ends.
+    """The engine's end of its keeper's pipe. Every run of the model is announced before it begins.
 
     Args:
         descriptor: of the pipe.
@@ -41,15 +42,15 @@ class Announcer:
         self.num_steps = 0
         self._descriptor = descriptor
 
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
-        """Number and announce a step that is about to run for these requests; waits while the pipe is full.
+    def begin(self, kind: StepKind, num_tokens: int) -> StepStarted:
+        """Number and announce a step that is about to run; waits while the pipe is full.
 
         Raises:
-            OSError: the front has gone.
+            OSError: the keeper has gone.
         """
         self.num_steps += 1
         began_s = time.monotonic()
-        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s)
+        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
         self.write(step)
         return step
 
@@ -57,7 +58,7 @@ class Announcer:
         """Enter a message; waits while the pipe is full.
 
         Raises:
-            OSError: the front has gone.
+            OSError: the keeper has gone.
         """
         left = memoryview(frame(message))
         while left:
@@ -77,7 +78,7 @@ def open_pipe() -> tuple[int, int]:
 
 
 class Announcements:
-    """The front's end.
+    """The end of who reads: an engine's keeper, or a front.
 
     Attributes:
         theirs: the descriptor of the engine's end, which it inherits.

@@ -137,12 +137,12 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     max_batch_requests: int
     max_encoder_tokens: int
     num_threads: int
-    num_fronts: int = 1  # the arena has a part of `arena_bytes` for each
+    num_fronts: int  # the arena has a part of `arena_bytes` for each
     pooling: str
     int8_ranges: dict[int, Int8Range] = {}  # by length of vector; other lengths have the fixed range
     log_format: Literal["human", "json"]
     log_level: str
-    model: str | None = None  # its name for log lines, where several are served
+    model: str  # its name for log lines
 
 
 class Submit(IpcMessage, frozen=True, kw_only=True):
@@ -205,10 +205,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepStarted(IpcMessage, frozen=True, kw_only=True):
-    """The engine enters the model: the heartbeat that the front's watchdog counts from, sent by `announcements.py`.
+    """The engine enters the model: the heartbeat that the watchdog counts from, sent by `announcements.py`.
 
     Once for each run of a batch and for each image, numbered from 1. If the engine ends before it says anything `after`
-    it, these requests were running and no others.
+    it, these requests of a front were running and no others; the keeper is not told which.
     """
 
     number: int
@@ -232,8 +232,8 @@ class Pong(SignOfLife, frozen=True, kw_only=True):
     """The answer to a `Ping`: the engine's loop runs."""
 
 
-class StepReport(IpcMessage, frozen=True, kw_only=True):
-    """What a step of the engine did, for the metrics: once, however many fronts its results go to."""
+class StepReport(SignOfLife, frozen=True, kw_only=True):
+    """What a step of the engine did, for the metrics: to its keeper, however many fronts the results go to."""
 
     num_requests: int = 0
     """Requests that were answered, failed ones included."""
@@ -260,8 +260,11 @@ class StepDone(SignOfLife, frozen=True, kw_only=True):
     failures: list[Failure] = []
     released: list[int] = []
     """Starts of pixel slots that the engine has read."""
-    report: StepReport | None = None
-    """To the only front; with several, the main process gets it (`announcements.py`)."""
+
+    def ids(self) -> list[int]:
+        """Of all requests that it answers."""
+        block = [] if self.block is None else self.block.ids
+        return [*block, *(one.id for one in self.vectors), *(one.id for one in self.failures)]
 
     def all_vectors(self) -> list[Vector]:
         """Those of the block, too."""

@@ -116,7 +116,7 @@ class Dispatcher:
             return one.is_late, -num_waiting, tally.num, (one.index - self._next) % num
 
         for front in sorted((one for one in serving if one.num_ready == num_ready), key=order):
-            if front.hand_over(b"connection %d %s" % (verdict, peer.encode()), (connection.fileno(),)):
+            if front.pass_descriptors(b"connection %d %s" % (verdict, peer.encode()), (connection.fileno(),)):
                 if verdict is Verdict.FREE:  # else it says itself whether another has made way
                     front.connections.change(peer, 1)
                 return True

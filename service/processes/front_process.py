@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from service.front.hub.engine_lines import EngineLink
 from service.http.server.peers import Tally
 from service.ipc.channel import AsyncChannel
-from service.processes.door import hand_over, open_door
-from service.processes.engine_sharing import EngineLink
-from service.processes.messages import StartFront, ToMain
+from service.ipc.descriptors import open_passing, pass_descriptors
+from service.processes.messages import Answer, StartFront, ToMain
+from service.processes.questions import Questions
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -31,6 +32,8 @@ LATE_S = 2.0
 """A front that was not heard for so long gets no more connections while another is heard."""
 STUCK_S = 20.0
 """A front that was not heard for so long is killed; it speaks every half second."""
+ANSWER_S = 5.0
+"""A front that does not answer a question for so long is left out."""
 MAX_STEP_S = 1.0
 """Silence that one look can add: whoever could not look before could not hear either."""
 
@@ -39,7 +42,7 @@ IDS_OF_A_FRONT = 1 << 40
 
 
 class FrontProcess:
-    """One of the fronts.
+    """One of the fronts: a `HubFront`.
 
     Args:
         index: its place among all.
@@ -75,7 +78,8 @@ class FrontProcess:
         self._inherited = inherited
         self._take = take
         self._channel: AsyncChannel[ToMain] | None = None
-        self._door: socket.socket | None = None
+        self._passing: socket.socket | None = None
+        self._questions = Questions(self.tell, ANSWER_S)
         self._num_started = 0
         self._is_over = False
 
@@ -128,27 +132,42 @@ class FrontProcess:
 
     def _hear(self, message: ToMain) -> None:
         self.silent_s = 0.0
-        self._take(self, message)
+        if isinstance(message, Answer):
+            self._questions.on_answer(message)
+        else:
+            self._take(self, message)
 
-    def send(self, message: msgspec.Struct) -> None:
+    async def series(self) -> bytes:
+        """Its own series; nothing where it does not answer."""
+        return b"" if self.is_late else await self._questions.series()
+
+    async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
+        """What a name is bound to there; empty where it is not, or the front does not answer."""
+        return b"" if self.is_late else await self._questions.find_uuid(tenant, uuid)
+
+    def connect(self, model: int, number: int, descriptors: tuple[int, int]) -> bool:
+        """Give it its ends of socket and pipe to an engine; see `HubFront.connect`."""
+        return self.pass_descriptors(b"engine %d %d" % (model, number), descriptors)
+
+    def tell(self, message: msgspec.Struct) -> None:
         """Tell it something; nothing where it has gone."""
         if self._channel is not None:
             self._channel.send(message)
 
-    def hand_over(self, packet: bytes, descriptors: Iterable[int]) -> bool:
+    def pass_descriptors(self, packet: bytes, descriptors: Iterable[int]) -> bool:
         """Give it descriptors; False where it has gone, or does not take them now."""
-        if self._door is None:
+        if self._passing is None:
             return False
         try:
-            return hand_over(self._door, packet, list(descriptors))
+            return pass_descriptors(self._passing, packet, list(descriptors))
         except OSError:
             return False
 
     async def _one_process(self) -> None:
         ours, theirs = socket.socketpair()
-        self._door, their_door = open_door()
-        with theirs, their_door:
-            self.process = _start(theirs.fileno(), their_door.fileno(), *self._inherited)
+        self._passing, passed = open_passing()
+        with theirs, passed:
+            self.process = _start(theirs.fileno(), passed.fileno(), *self._inherited)
         self._channel = await AsyncChannel.over(ours, ToMain)  # type: ignore[arg-type]  # a union is a type to msgspec
         first_id = self.index + self._num_fronts * (1 + self._num_started * IDS_OF_A_FRONT)
         self._num_started += 1
@@ -159,8 +178,9 @@ class FrontProcess:
         finally:
             self._channel.close()
             self._channel = None
-            self._door.close()
-            self._door = None
+            self._passing.close()
+            self._passing = None
+            self._questions.close()
             self.is_serving = False
             self.links = [EngineLink() for _ in self.links]
             self.connections = Tally()

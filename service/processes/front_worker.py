@@ -1,4 +1,4 @@
-"""One of several front processes: `python -m service.processes.front_worker SOCKET_FD DOOR_FD COUNTS_FD ARENA_FD ...`.
+"""One of several fronts: `python -m service.processes.front_worker SOCKET_FD PASSING_FD COUNTS_FD ARENA_FD ...`.
 
 Started by the main process alone; it ends with it.
 """
@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from service import logs
 from service.afterwards import AFTERWARDS
 from service.app import create_app
-from service.front.admission.shared_table import SharedTable
-from service.front.engine_client.engine_host import HostNeeds
-from service.front.serving.process_tuning import available_cores, new_event_loop, return_large_blocks
+from service.front.serving.process_tuning import new_event_loop, return_large_blocks
 from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
 from service.http.server.places import Places
 from service.ipc.channel import AsyncChannel
 from service.processes.adopting_server import AdoptingServer
-from service.processes.linked_engine import LinkedEngine
 from service.processes.main_link import MainLink
 from service.processes.messages import Beat, Failed, FrontServing, StartFront, ToFront
 
@@ -31,13 +28,14 @@ BEAT_S = 0.5
 
 def main() -> int:
     """Serve until told to end. Exit code 0 after a drain, 1 where it could not start."""
-    socket_fd, door_fd, counts_fd, *arena_fds = map(int, sys.argv[1:])
+    socket_fd, passing_fd, counts_fd, *arena_fds = map(int, sys.argv[1:])
     return_large_blocks()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_run(socket.socket(fileno=socket_fd), socket.socket(fileno=door_fd), counts_fd, arena_fds))
+        passing = socket.socket(fileno=passing_fd)
+        return runner.run(_run(socket.socket(fileno=socket_fd), passing, counts_fd, arena_fds))
 
 
-async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_fds: Sequence[int]) -> int:
+async def _run(sock: socket.socket, passing: socket.socket, counts_fd: int, arena_fds: Sequence[int]) -> int:
     channel: AsyncChannel[ToFront] = await AsyncChannel.over(sock, ToFront)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = await channel.receive()
     if not isinstance(start, StartFront):
@@ -45,14 +43,8 @@ async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_f
     settings = start.settings
     logs.configure(settings.log_format, settings.log_level)
     allow_descriptors(settings.max_connections)
-    link = MainLink(channel, start)
-    all_cores = settings.threads or available_cores()
-
-    def open_host(needs: HostNeeds) -> LinkedEngine:
-        return LinkedEngine(needs, link, arena_fds[needs.index], all_cores)
-
-    table, cores = SharedTable.inherited(counts_fd, start.index), max(1, all_cores // start.num_fronts)
-    app, serving = create_app(settings, open_host, table, cores=cores, link=link)
+    link = MainLink(channel, start, counts_fd, arena_fds)
+    app, serving = create_app(settings, link)
     places = Places(peer_rule(settings), link.connections_changed)
     server = AdoptingServer(
         server_config(app, settings, 0), serving, connection_limits(settings), places, link.connections_changed
@@ -64,7 +56,7 @@ async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_f
         os._exit(1)
 
     link.adopt, link.closed, link.lost = server.adopt, server.no_more_come, lost
-    hearing = asyncio.create_task(link.run(door))
+    hearing = asyncio.create_task(link.run(passing))
     tasks = [
         asyncio.create_task(_stop_when_ended(server, serving.ended)),
         asyncio.create_task(_tell_when_serving(server, link)),

@@ -1,4 +1,4 @@
-"""A front's link to the main process: what it is told, what it tells, and the door by which descriptors come.
+"""A front's link to the main process: what it is told, what it tells, and the socket by which descriptors come.
 
 When the main process has gone, so has the reason to go on: nobody else would end the engine's fronts.
 """
@@ -7,113 +7,109 @@ import asyncio
 import os
 import socket  # noqa: TID251  # socket pairs
 from collections import Counter
-from collections.abc import Callable
-from itertools import count
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from service import metrics
+from service.front.admission.shared_table import SharedTable
+from service.front.engine_client.front_link import (
+    EngineBroken,
+    EngineNews,
+    EngineReport,
+    EngineStatus,
+    FollowsEngine,
+    GiveUp,
+    Strikes,
+)
 from service.front.inputs.uuids import UuidStore
 from service.http.server.peers import Arrival, Verdict
 from service.ipc.channel import AsyncChannel
-from service.processes.door import watch_door
-from service.processes.messages import (
-    ConnectionsChanged,
-    EngineBroken,
-    EngineNews,
-    EngineStatus,
-    GiveUp,
-    Merged,
-    ScrapeAll,
-    Scraped,
-    ScrapeFront,
-    StartFront,
-    Strikes,
-    ToFront,
-    UuidBound,
-    UuidKnown,
-)
-from service.processes.uuid_sharing import SharedNames, bind_here
+from service.ipc.descriptors import watch_passing
+from service.processes.messages import Answer, AskSeries, AskUuid, ConnectionsChanged, StartFront, ToFront
+from service.processes.questions import Questions
 
-SCRAPE_TIMEOUT_S = 10.0
-
-
-class FollowsEngine(Protocol):
-    """Hears of the engine, as `LinkedKeeper` does."""
-
-    def told(self, message: EngineNews) -> None:
-        """Hear of it."""
-        ...
-
-    def came(self, number: int, sock: socket.socket, pipe: int) -> None:
-        """Take the ends of the lines to it."""
-        ...
+ANSWER_S = 10.0
+"""The main process waits for other fronts in this time."""
 
 
 class MainLink:
-    """The link; used on the front's event loop.
+    """A `FrontLink` to the main process; used on the front's event loop.
+
+    Args:
+        channel: to the main process.
+        start: what it said first.
+        table_descriptor: of the shared memory for counts.
+        arena_descriptors: of that for pixels of each model.
 
     Attributes:
-        start: what the main process said first.
         adopt: takes a connection that was accepted.
         closed: is called when no more connections will come.
         lost: is called when the main process has gone.
     """
 
-    def __init__(self, channel: AsyncChannel[ToFront], start: StartFront) -> None:
-        self.start = start
+    def __init__(
+        self,
+        channel: AsyncChannel[ToFront],
+        start: StartFront,
+        table_descriptor: int,
+        arena_descriptors: Sequence[int],
+    ) -> None:
+        self.index, self.num_fronts, self.first_id = start.index, start.num_fronts, start.first_id
+        self.owner_pid = os.getppid()
+        self.table = SharedTable.inherited(table_descriptor, start.index)
         self.adopt: Callable[[socket.socket, Arrival], None] | None = None
         self.closed: Callable[[], None] = lambda: None
         self.lost: Callable[[], None] = lambda: os._exit(1)
+        self._arenas = arena_descriptors
         self._channel = channel
         self._loop = asyncio.get_running_loop()
-        self._keepers: dict[int, FollowsEngine] = {}
+        self._followers: dict[int, FollowsEngine] = {}
         self._news: list[EngineNews] = []
         self._uuids: UuidStore | None = None
-        self._names = SharedNames(start.index, self.send)
-        self._scrapes: dict[int, asyncio.Future[bytes]] = {}
-        self._numbers = count(1)
+        self._questions = Questions(self.send, ANSWER_S)
         self._changes: Counter[str] = Counter()
 
     def send(self, message: msgspec.Struct) -> None:
         """Tell the main process something."""
         self._channel.send(message)
 
-    def listen(self, model: int, keeper: FollowsEngine) -> None:
-        """Tell `keeper` of a model's engine, and what was said of it before."""
-        self._keepers[model] = keeper
+    def arena(self, model: int) -> int:
+        """Descriptor of the shared memory for a model's pixels."""
+        return self._arenas[model]
+
+    def follow(self, model: int, follower: FollowsEngine) -> None:
+        """Tell `follower` of a model's engine, and what was said of it before."""
+        self._followers[model] = follower
         for message in self._news:
             if message.model == model:
-                keeper.told(message)
+                follower.on_news(message)
         self._news = [message for message in self._news if message.model != model]
 
-    def share_uuids(self, store: UuidStore) -> None:
-        """Let names that are bound here be known at all fronts, and theirs here."""
-        self._uuids = store
-        store.sharing = self._names
+    def report(self, message: EngineReport) -> None:
+        """Tell the keeper of a model's engine something."""
+        self.send(message)
 
-    async def run(self, door: socket.socket) -> None:
-        """Hear the main process until it has gone."""
-        watch_door(door, self._came)
-        await self._channel.each(self._take)
-        self.lost()
+    def share_uuids(self, store: UuidStore) -> None:
+        """Let the other fronts ask for names that are bound in `store`."""
+        self._uuids = store
+
+    async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
+        """What another front has bound a name to."""
+        return await self._questions.find_uuid(tenant, uuid)
 
     async def scrape(self) -> bytes:
-        """The series of all processes.
+        """The series of all processes; nothing where the main process does not answer."""
+        return await self._questions.series()
 
-        Raises:
-            TimeoutError: the main process did not answer.
-        """
-        number = next(self._numbers)
-        future = self._scrapes[number] = self._loop.create_future()
-        self.send(ScrapeAll(number=number))
-        try:
-            async with asyncio.timeout(SCRAPE_TIMEOUT_S):
-                merged: bytes = await future
-                return merged
-        finally:
-            del self._scrapes[number]
+    async def close(self) -> None:
+        """Do nothing: the main process ends the engines."""
+
+    async def run(self, passing: socket.socket) -> None:
+        """Hear the main process until it has gone."""
+        watch_passing(passing, self._on_descriptors)
+        await self._channel.each(self._on_message)
+        self.lost()
 
     def connections_changed(self, peer: str, by: int) -> None:
         """Count one that has come or ended; the main process hears of those of one turn of the loop together."""
@@ -125,31 +121,27 @@ class MainLink:
         self.send(ConnectionsChanged(by=dict(self._changes)))
         self._changes.clear()
 
-    def _take(self, message: ToFront) -> None:
+    def _on_message(self, message: ToFront) -> None:
         match message:
             case EngineStatus() | GiveUp() | EngineBroken() | Strikes():
-                if (keeper := self._keepers.get(message.model)) is not None:
-                    keeper.told(message)
+                if (follower := self._followers.get(message.model)) is not None:
+                    follower.on_news(message)
                 else:
                     self._news.append(message)
-            case ScrapeFront(number=number):
-                self.send(Scraped(number=number, text=metrics.render()))
-            case Merged(number=number, text=text):
-                if (future := self._scrapes.get(number)) is not None and not future.done():
-                    future.set_result(text)
-            case UuidBound():
-                if self._uuids is not None:
-                    bind_here(self._uuids, message)
-                self.send(UuidKnown(index=message.index, number=message.number))
-            case UuidKnown(number=number):
-                self._names.heard(number)
+            case AskSeries(number=number):
+                self.send(Answer(number=number, body=metrics.render(self.index)))
+            case AskUuid(number=number):
+                body = b"" if self._uuids is None else self._uuids.packed(message.tenant, message.uuid)
+                self.send(Answer(number=number, body=body))
+            case Answer():
+                self._questions.on_answer(message)
             case StartFront():
                 raise RuntimeError("a front was started twice. This is a bug.")
 
-    def _came(self, packet: bytes, descriptors: list[int]) -> None:
+    def _on_descriptors(self, packet: bytes, descriptors: list[int]) -> None:
         what, *rest = packet.split(b" ")
-        if what == b"engine" and (keeper := self._keepers.get(int(rest[0]))) is not None:
-            keeper.came(int(rest[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
+        if what == b"engine" and (follower := self._followers.get(int(rest[0]))) is not None:
+            follower.on_engine(int(rest[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
         elif what == b"connection" and self.adopt is not None:
             self.adopt(socket.socket(fileno=descriptors[0]), Arrival(rest[1].decode(), Verdict(int(rest[0]))))
         elif what == b"closed":

@@ -1,8 +1,7 @@
 """The main process of several fronts: accepts connections that they serve, starts and watches them and the engine.
 
-A front that ends takes its own connections along; another takes its place. Each engine is kept by the same `Supervisor`
-that keeps the engine of one front. A signal ends all: the fronts are told first, the listener closes after the lame
-duck's time, the engine ends last.
+A front that ends takes its own connections along; another takes its place. A signal ends all: the fronts are told
+first, the listener closes after the lame duck's time, the engine ends last.
 """
 
 import asyncio
@@ -12,9 +11,12 @@ import signal
 import socket  # noqa: TID251  # of our own server
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from service.front.admission.shared_table import SharedRows
+from service.front.engine_client.front_link import Loaded, Struck, Verdict
+from service.front.hub.hub import Hub
 from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import (
     ListenError,
@@ -26,22 +28,7 @@ from service.http.server.listening import (
 )
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
-from service.processes.messages import (
-    ConnectionsChanged,
-    Failed,
-    FrontServing,
-    Loaded,
-    ScrapeAll,
-    Scraped,
-    Struck,
-    ToMain,
-    UuidBound,
-    UuidKnown,
-    Verdict,
-)
-from service.processes.name_relay import NameRelay
-from service.processes.scraping import Scraping
-from service.processes.shared_engine import SharedEngine
+from service.processes.messages import Answer, AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, ToMain
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -66,13 +53,11 @@ class MainProcess:
         self._bound = bound
         self._rows = SharedRows(num_fronts)
         self._fronts: list[FrontProcess] = []
-        plans = settings.of_each_model
-        self._engines = [SharedEngine(one, model, self._fronts, num_fronts) for model, one in enumerate(plans)]
-        inherited = (self._rows.descriptor, *(one.arena for one in self._engines))
+        self._hub = hub = Hub(settings, self._fronts, num_fronts)
+        inherited = (self._rows.descriptor, *(keeper.arena for keeper in hub.keepers))
         for index in range(num_fronts):
             self._fronts.append(FrontProcess(index, settings, num_fronts, inherited, self._take))
-        self._scraping = Scraping(self._fronts, self._look)
-        self._names = NameRelay(self._fronts)
+        self._answering: set[asyncio.Task[None]] = set()
         self._dispatcher = Dispatcher(bound, self._fronts, peer_rule(settings))
         self._has_terminal = sys.stderr.isatty()
         self._num_signals = 0
@@ -86,7 +71,7 @@ class MainProcess:
             ListenError: another program has begun to listen at the address.
         """
         self._hear_signals()
-        async with metrics_served(self._settings, self._scraping.scrape) as where:
+        async with metrics_served(self._settings, self._hub.scrape) as where:
             if where is not None:
                 logger.info("metrics on %s", where)
             running = [asyncio.create_task(front.run()) for front in self._fronts]
@@ -98,32 +83,28 @@ class MainProcess:
             finally:
                 self._end_fronts()
                 await self._drain(running)
-                for engine in self._engines:
-                    await engine.end()
+                await self._hub.end()
                 remove_abandoned()
         return 1 if self._has_failed else 0
 
     async def _until_told(self) -> None:
-        """Listen when it is time, tell fronts of the engine, until a signal has closed the listener."""
+        """Listen when it is time, and watch the fronts, until a signal has closed the listener."""
         looked_s = time.monotonic()
         while (now_s := time.monotonic()) < self._close_at_s and not self._has_failed:
             for front in self._fronts:
                 front.look(now_s - looked_s)
             looked_s = now_s
-            for engine in self._engines:
-                engine.tell_status()
-                engine.connect_all()
-                self._has_failed |= engine.has_failed
+            self._has_failed |= self._hub.has_failed
             self._listen_if_time()
             await asyncio.sleep(TICK_S)
         self._dispatcher.close()
         for front in self._fronts:
-            front.hand_over(b"closed", ())
+            front.pass_descriptors(b"closed", ())
 
     def _listen_if_time(self) -> None:
         is_time = any(front.is_serving for front in self._fronts)
         if self._settings.listen == "when-ready":
-            is_time &= all(engine.was_ready for engine in self._engines)
+            is_time &= all(keeper.was_ready for keeper in self._hub.keepers)
         if not is_time or self._dispatcher.is_listening:
             return
         address = self._bound[0].getsockname()
@@ -133,38 +114,38 @@ class MainProcess:
             raise listen_error(error, self._settings.host, address, f"--port {self._settings.port}") from None
         log_address(address, self._settings.model_ids)
 
-    def _look(self) -> None:
-        for engine in self._engines:
-            engine.look()
-
     def _take(self, front: FrontProcess, message: ToMain | None) -> None:
         """Hear a front; None when it has ended."""
         match message:
             case FrontServing():
                 front.is_serving = True
-                for engine in self._engines:
-                    front.send(engine.status)
+                for keeper in self._hub.keepers:
+                    front.tell(keeper.status)
                 if self._num_signals:  # it was started before the signal, and has not heard of it
                     front.signal(signal.SIGTERM)
             case Loaded() | Verdict() | Struck():
-                self._engines[message.model].take(front, message)
+                self._hub.on_report(front, message)
             case ConnectionsChanged(by=changes):
                 for peer, by in changes.items():
                     front.connections.change(peer, by)
-            case Scraped(number=number, text=text):
-                self._scraping.scraped(front, number, text)
-            case ScrapeAll(number=number):
-                self._scraping.asked(front, number)
-            case UuidBound():
-                self._names.tell(front, message)
-            case UuidKnown(index=index, number=number):
-                self._names.known(front, index, number)
+            case AskSeries(number=number):
+                self._answer(front, number, self._hub.scrape())
+            case AskUuid(number=number, tenant=tenant, uuid=uuid):
+                self._answer(front, number, self._hub.find_uuid(front, tenant, uuid))
             case Failed():  # a front that takes another's place is tried again
-                self._has_failed |= not all(engine.is_kept for engine in self._engines)
+                self._has_failed |= not all(keeper.is_kept for keeper in self._hub.keepers)
             case None:
                 self._rows.clear(front.index)
-                self._scraping.gone(front)
-                self._names.gone(front)
+
+    def _answer(self, front: FrontProcess, number: int, body: Coroutine[Any, Any, bytes]) -> None:
+        """Answer a front's question when the others have said theirs."""
+
+        async def answer() -> None:
+            front.tell(Answer(number=number, body=await body))
+
+        task = asyncio.create_task(answer())
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
     def _hear_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -176,7 +157,7 @@ class MainProcess:
     def _told_to_end(self, number: signal.Signals) -> None:
         """Begin to drain; a second signal ends at once."""
         self._num_signals += 1
-        is_ready = any(engine.is_ready for engine in self._engines)
+        is_ready = any(keeper.is_ready for keeper in self._hub.keepers)
         wait_s = self._settings.lame_duck_s if is_ready and number == signal.SIGTERM and self._num_signals == 1 else 0.0
         self._close_at_s = min(self._close_at_s, time.monotonic() + wait_s)
         for front in self._fronts:

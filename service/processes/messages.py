@@ -1,33 +1,17 @@
 """The messages between the main process and its fronts: tagged msgspec Structs, sent as msgpack; never pickle.
 
-Descriptors go another way, the front's door: a connection that was accepted, or its ends of the lines to an engine.
+Those about engines are in `service/front/engine_client/front_link.py`. Descriptors go another way
+(`ipc/descriptors.py`): a connection that was accepted, or a front's ends of the lines to an engine.
 """
-
-from typing import Literal
 
 import msgspec
 
-from service.front.engine_client.engine_host import EngineState, Refusal
-from service.ipc.messages import Start
+from service.front.engine_client.front_link import EngineNews, EngineReport
 from service.settings import Settings
-
-Outcome = Literal["right", "wrong", "late"]
-"""Of a front's health probe."""
-
-
-NamedKind = Literal["file", "features"]
-"""Images that a client may name: sent as files, or as features."""
 
 
 class ProcessMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Anything that crosses the socket pair of main process and front."""
-
-
-class ModelMessage(ProcessMessage, frozen=True, kw_only=True):
-    """A message about one model's engine."""
-
-    model: int
-    """Its place among those served."""
+    """Anything else that crosses the socket pair of main process and front."""
 
 
 # Main process to front.
@@ -43,72 +27,11 @@ class StartFront(ProcessMessage, frozen=True, kw_only=True):
     """Of its requests; each next one is `num_fronts` more. No front before it had any of them."""
 
 
-class EngineStatus(ModelMessage, frozen=True, kw_only=True):
-    """How the engine is, for `/readyz` and for who asks while there is none."""
-
-    state: EngineState
-    detail: str | None
-    refusal: Refusal
-
-
-class GiveUp(ModelMessage, frozen=True, kw_only=True):
-    """No engine will come soon: fail what waits."""
-
-    refusal: Refusal
-
-
-class EngineBroken(ModelMessage, frozen=True, kw_only=True):
-    """There can never be an engine."""
-
-    reason: str
-
-
-class Strikes(ModelMessage, frozen=True, kw_only=True):
-    """What other fronts had in an engine that ended, by `prompt_digest`."""
-
-    digests: list[bytes]
-
-
-class ScrapeFront(ProcessMessage, frozen=True, kw_only=True):
-    """A request for a front's own series."""
-
-    number: int
-
-
-class Merged(ProcessMessage, frozen=True, kw_only=True):
-    """The series of all processes, for a front that was asked for `/metrics`."""
-
-    number: int
-    text: bytes
-
-
 # Front to main process.
 
 
 class FrontServing(ProcessMessage, frozen=True, kw_only=True):
     """Connections may come."""
-
-
-class Loaded(ModelMessage, frozen=True, kw_only=True):
-    """A model's files have been read; the first front's message is what its engine is started with."""
-
-    name: str
-    start: Start
-    """The name that answers have."""
-
-
-class Verdict(ModelMessage, frozen=True, kw_only=True):
-    """What a front's health probe said of an engine."""
-
-    engine: int
-    outcome: Outcome
-    reason: str = ""
-
-
-class Struck(ModelMessage, frozen=True, kw_only=True):
-    """What this front had in an engine that ended, by `prompt_digest`."""
-
-    digests: list[bytes]
 
 
 class Beat(ProcessMessage, frozen=True, kw_only=True):
@@ -122,61 +45,33 @@ class ConnectionsChanged(ProcessMessage, frozen=True, kw_only=True):
     """Change of a peer's number."""
 
 
-class Scraped(ProcessMessage, frozen=True, kw_only=True):
-    """A front's own series, in Prometheus' text format."""
-
-    number: int
-    text: bytes
-
-
-class ScrapeAll(ProcessMessage, frozen=True, kw_only=True):
-    """A request for the series of all processes."""
-
-    number: int
-
-
 class Failed(ProcessMessage, frozen=True, kw_only=True):
     """This front can never serve; its log says why."""
 
 
-# Either way.
+# Either way. The main process asks a front, which asks it for what all fronts together say.
 
 
-class UuidBound(ProcessMessage, frozen=True, kw_only=True):
-    """A client's name for an image, bound at one front and known at all."""
+class AskSeries(ProcessMessage, frozen=True, kw_only=True):
+    """A question for series in Prometheus' text format."""
 
-    index: int
-    """Of the front where it was bound."""
     number: int
-    """Of that front's names; the others say when they know it."""
+
+
+class AskUuid(ProcessMessage, frozen=True, kw_only=True):
+    """A question for what a client's name for an image is bound to, as `UuidStore.packed` gives it."""
+
+    number: int
     tenant: bytes
     uuid: str
-    kind: NamedKind
-    item: bytes
-    """An `ImageFile` or a `FeaturesItem`, as msgpack."""
-    identities: list[bytes]
 
 
-class UuidKnown(ProcessMessage, frozen=True, kw_only=True):
-    """A front knows a name; or all others do, to the front where it was bound."""
+class Answer(ProcessMessage, frozen=True, kw_only=True):
+    """The answer to a question, by the number that its asker gave it."""
 
-    index: int
-    """Of that front."""
     number: int
+    body: bytes
 
 
-EngineNews = EngineStatus | GiveUp | EngineBroken | Strikes
-ToFront = StartFront | EngineStatus | GiveUp | EngineBroken | Strikes | ScrapeFront | Merged | UuidBound | UuidKnown
-ToMain = (
-    Beat
-    | FrontServing
-    | Loaded
-    | Verdict
-    | Struck
-    | ConnectionsChanged
-    | Scraped
-    | ScrapeAll
-    | Failed
-    | UuidBound
-    | UuidKnown
-)
+ToFront = StartFront | EngineNews | AskSeries | AskUuid | Answer
+ToMain = Beat | FrontServing | EngineReport | ConnectionsChanged | Failed | AskSeries | AskUuid | Answer

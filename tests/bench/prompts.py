@@ -24,6 +24,7 @@ from service.media.image.image_file import ImageFile
 from service.prompt.profile.profile import SPLADE
 from service.prompt.prompt import Prompt
 from service.settings import Settings
+from tests.builders import own_uuids
 
 
 class PromptReader:
@@ -38,7 +39,7 @@ class PromptReader:
         self.model = load_served_model(
             checkpoint, served_names=(), strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
         )
-        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model))
+        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
         self._output = _output(self.model)
         self._ids = count(1)
 

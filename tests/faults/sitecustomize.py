@@ -12,9 +12,9 @@ from troubled import TroubledRunner
 def _trouble(module: Any) -> None:
     begin = module.EngineLoop.__init__
 
-    def init(self: Any, send: Any, announcer: Any, inbox: Any, scheduler: Any, runner: Any, *behind: Any) -> None:
+    def init(self: Any, fronts: Any, inbox: Any, scheduler: Any, runner: Any, *behind: Any) -> None:
         troubled = TroubledRunner(runner, Path(os.environ["FAULTS"]))
-        begin(self, send, announcer, inbox, scheduler, troubled, *behind)
+        begin(self, fronts, inbox, scheduler, troubled, *behind)
 
     module.EngineLoop.__init__ = init
 

@@ -32,7 +32,8 @@ def wait_for(server: LiveServer, **values: float) -> None:
 
 def counted(server: LiveServer, status: int) -> float:
     found = re.search(
-        rf'cenote_requests_total{{route="/v1/embeddings",status="{status}"}} (\S+)', server.http.get("/metrics").text
+        rf'cenote_requests_total{{front="0",route="/v1/embeddings",status="{status}"}} (\S+)',
+        server.http.get("/metrics").text,
     )
     return float(found[1]) if found else 0.0
 

@@ -59,7 +59,7 @@ def keep_asking(server: LiveServer, kind: str, until_s: float, statuses: list[in
 
 def lags(server: LiveServer) -> dict[float, float]:
     """Samples up to each bound, of the whole life of the server."""
-    name = 'cenote_event_loop_held_seconds_bucket{le="'
+    name = 'cenote_event_loop_held_seconds_bucket{front="0",le="'
     lines = [line for line in server.http.get("/metrics").text.splitlines() if line.startswith(name)]
     return {float(line[len(name) :].partition('"')[0]): float(line.split()[1]) for line in lines}
 

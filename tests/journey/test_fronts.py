@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from tests.faults.troubled import KILLER_TOKENS
 from tests.two_fronts import MANY, WAIT_S, all_are_ready, fronts_of, open_clients, until, wait_for_ends
 
 NUM_FRONTS = 2
+TOKENIZED = re.compile(r'cenote_requests_total\{front="[01]",route="/tokenize",status="200"\} .*')
 
 
 @pytest.fixture
@@ -73,9 +75,8 @@ def test_images_of_many_clients_at_once_get_their_own_vectors(clients: list[http
 
 def test_metrics_are_those_of_all_fronts(clients: list[httpx.Client]) -> None:
     def count() -> float:
-        name = 'cenote_requests_total{route="/tokenize",status="200"}'
         lines = clients[0].get("/metrics").text.splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+        return sum(float(line.split()[-1]) for line in lines if TOKENIZED.fullmatch(line))
 
     before = count()
     for client in clients:

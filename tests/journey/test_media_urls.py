@@ -131,7 +131,7 @@ def test_a_path_in_a_base64_field_is_never_opened(fetching: LiveServer, folder: 
 def test_models_say_so_and_metrics_count_it(fetching: LiveServer, server: LiveServer) -> None:
     for one, fetches in ((fetching, True), (server, False)):
         assert one.http.get("/v1/models").json()["data"][0]["fetches_image_urls"] is fetches
-    assert 'cenote_media_fetches_total{outcome="fetched"}' in fetching.http.get("/metrics").text
+    assert 'cenote_media_fetches_total{front="0",outcome="fetched"}' in fetching.http.get("/metrics").text
 
 
 def test_no_log_line_holds_a_query(fetching: LiveServer, host: MediaHost) -> None:

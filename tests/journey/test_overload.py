@@ -71,7 +71,9 @@ def test_a_request_in_flight_is_answered_after_sigterm(start_server: Callable[..
     asking.start()
     deadline_s = time.monotonic() + 20
     with httpx.Client(base_url=server.url) as other:
-        while "cenote_queue_inputs 300.0" not in other.get("/metrics").text and time.monotonic() < deadline_s:
+        while (
+            'cenote_queue_inputs{front="0"} 300.0' not in other.get("/metrics").text and time.monotonic() < deadline_s
+        ):
             time.sleep(0.01)
     server.process.send_signal(signal.SIGTERM)
     asking.join(60)

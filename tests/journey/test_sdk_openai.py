@@ -128,7 +128,7 @@ def test_what_cannot_succeed_is_not_repeated(server: LiveServer) -> None:
     """By itself the client repeats every 409 and 504 twice."""
 
     def counted(status: int) -> float:
-        series = f'cenote_requests_total{{route="/v1/embeddings",status="{status}"}}'
+        series = f'cenote_requests_total{{front="0",route="/v1/embeddings",status="{status}"}}'
         lines = server.http.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(series))
 

@@ -100,13 +100,13 @@ def test_work_that_fails_is_logged_and_leaves_the_rest(caplog: pytest.LogCapture
 def test_who_looks_at_the_metrics_sees_what_is_due() -> None:
     async def run() -> bytes:
         AFTERWARDS.add(metrics.TRUNCATED.inc)
-        return metrics.render()
+        return metrics.render(0)
 
     def truncated(text: bytes) -> float:
-        name = b"cenote_truncated_inputs_total "
+        name = b'cenote_truncated_inputs_total{front="0"} '
         return next(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
 
-    before = truncated(metrics.render())
+    before = truncated(metrics.render(0))
     assert truncated(asyncio.run(run())) == before + 1
 
 

@@ -6,10 +6,11 @@ from itertools import count
 
 import msgspec
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from service import metrics
-from service.engine_series import SHARED_VECTORS, EngineSeries
+from service.engine_series import EngineSeries
 from service.ipc.messages import StepReport
 from service.ipc.reports import CacheReport, ResultReport, TierReport
 
@@ -18,7 +19,8 @@ AT_START = """
 from service import metrics
 from service.engine_series import EngineSeries
 EngineSeries("one"), EngineSeries("two")
-print(metrics.render().decode())
+from prometheus_client import generate_latest
+print(generate_latest(metrics.SERVICE).decode())
 """
 STEP = StepReport(
     num_requests=3,
@@ -63,7 +65,7 @@ class Model:
         self.series = EngineSeries(self.name)
 
     def shown(self, name: str, **labels: str) -> float | None:
-        return metrics.REGISTRY.get_sample_value(name, {"model": self.name, **labels})
+        return metrics.SERVICE.get_sample_value(name, {"model": self.name, **labels})
 
     def tier(self, name: str, tier: str) -> float | None:
         return self.shown(f"cenote_encoder_cache_tier_{name}", tier=tier)
@@ -93,12 +95,12 @@ def test_two_models_count_apart() -> None:
     busy.series.observe_step(STEP)
     busy.series.engine_ready.set(1)
     busy.series.engine_restarts.inc()
-    busy.series.tier_up(SHARED_VECTORS).set(1)
+    busy.series.tier_up("disk").set(1)
     assert {name: busy.shown(name) for name in OF_STEP} == OF_STEP
     assert {name: idle.shown(name) for name in OF_STEP} == dict.fromkeys(OF_STEP, 0)
     for name in ("cenote_engine_ready", "cenote_engine_restarts_total"):
         assert (busy.shown(name), idle.shown(name)) == (1, 0)
-    assert (busy.tier("up", "vectors"), idle.tier("up", "vectors")) == (1, None)
+    assert (busy.tier("up", "disk"), idle.tier("up", "disk")) == (1, None)
     idle.series.observe_step(STEP)  # what it has seen of the other's cache does not count
     assert {name: idle.shown(name) for name in OF_STEP} == OF_STEP
 
@@ -106,7 +108,7 @@ def test_two_models_count_apart() -> None:
 def test_any_name_can_be_read_back() -> None:
     odd = Model(ODD)
     odd.series.engine_restarts.inc()
-    families = text_string_to_metric_families(metrics.render().decode())
+    families = text_string_to_metric_families(generate_latest(metrics.SERVICE).decode())
     names = [one.labels["model"] for family in families for one in family.samples if one.name == RESTARTS and one.value]
     assert ODD in names
 

@@ -16,6 +16,7 @@ from cenote_ray.mirror import Mirror
 from cenote_ray.wire import Ask, refused, told
 from service import logs
 from service.errors import ServiceError
+from service.front.hub.hosted_front import HostedFront
 from service.front.serving.serving import Serving
 from service.setting_sources import load_settings
 from service.settings import Settings
@@ -46,7 +47,7 @@ class EmbedderReplica:
         """
         self._settings = engine_settings(load_settings(settings, os.environ).of_each_model[model])
         logs.configure(self._settings.log_format, self._settings.log_level)
-        self._serving = Serving(self._settings)
+        self._serving = Serving(self._settings, HostedFront(self._settings))
         self._running = asyncio.create_task(self._serving.run())
         Mirror().start()
         while self._serving.health().status != "ok":

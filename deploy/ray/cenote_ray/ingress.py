@@ -14,6 +14,7 @@ from cenote_ray.replicas import Replicas
 from service import logs
 from service.app import create_app
 from service.front.engine_client.engine_host import HostNeeds
+from service.front.hub.hosted_front import HostedFront
 from service.setting_sources import load_settings
 
 _built: list[ASGIApp] = []
@@ -41,7 +42,7 @@ class Ingress:
         def open_host(needs: HostNeeds) -> Replicas:
             return Replicas(embedders[needs.index], needs, has_affinity=has_affinity)
 
-        app, self._serving = create_app(loaded, open_host)
+        app, self._serving = create_app(loaded, HostedFront(loaded), open_host)
         _built.append(ReadyFirst(OneId(app), self._serving))
         Mirror().start()
 

@@ -6,6 +6,7 @@ elsewhere.
 
 import threading
 import time
+from itertools import chain
 
 from prometheus_client.metrics_core import Metric
 from ray.serve import metrics as serve_metrics
@@ -28,7 +29,7 @@ class Mirror:
 
     def _run(self) -> None:
         while True:
-            for family in metrics.REGISTRY.collect():
+            for family in chain(metrics.SERVICE.collect(), metrics.REGISTRY.collect()):
                 if family.type in KINDS:
                     self._copy(family)
             time.sleep(EVERY_S)

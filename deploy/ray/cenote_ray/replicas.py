@@ -44,7 +44,7 @@ class Replicas:
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Watch:
         """The health probe; Ray keeps the replicas."""
-        self._watch = Watch(self._handle, known_answer, self._needs.settings.known_answer_s, self._needs.series)
+        self._watch = Watch(self._handle, known_answer, self._needs.settings.known_answer_s, self._needs.model.name)
         return self._watch
 
     def check_open(self, *, is_probe: bool = False) -> None:

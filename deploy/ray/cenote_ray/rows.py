@@ -19,6 +19,7 @@ from schemas.content.parts import Content, ContentPart, ImageUrl, ImageUrlPart, 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service import logs
 from service.errors import InputError, ServiceError, UnavailableError
+from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbedResult
 from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
@@ -64,7 +65,7 @@ class RowEmbedder:
             raise SettingsError(f"the job embeds with one model, and {loaded.model_ids} are given")
         logs.configure(loaded.log_format, loaded.log_level)
         self._dimensions = dimensions
-        self._serving = Serving(loaded)
+        self._serving = Serving(loaded, HostedFront(loaded))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="engine", daemon=True).start()
         self._running = asyncio.run_coroutine_threadsafe(self._serving.run(), self._loop)

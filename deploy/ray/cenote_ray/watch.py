@@ -12,7 +12,7 @@ from ray.serve.handle import DeploymentHandle
 
 from service.engine_series import EngineSeries
 from service.errors import ModelError
-from service.front.engine_client.engine_host import EngineState
+from service.front.engine_client.engine_state import EngineState
 from service.ipc.messages import Ready
 
 logger = logging.getLogger("cenote.ray")
@@ -36,16 +36,16 @@ class Watch:
         handle: DeploymentHandle,
         known_answer: Callable[[], Awaitable[None]],
         known_answer_s: float,
-        series: EngineSeries,
+        name: str,
     ) -> None:
-        """Probe every `known_answer_s`; `series` say what came of it."""
+        """Probe every `known_answer_s`; the series of the model of that name say what came of it."""
         self.state: EngineState = "loading"
         self.detail: str | None = "no replica has answered yet"
         self.ready: Ready | None = None
         self._handle = handle
         self._known_answer = known_answer
         self._known_answer_s = known_answer_s
-        self._series = series
+        self._series = EngineSeries(name)
 
     async def run(self) -> None:
         """Probe until cancelled."""

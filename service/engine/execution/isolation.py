@@ -14,7 +14,7 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.results import Alike, Result
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.announcements import Announcer
+from service.ipc.announcements import Announce
 from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
@@ -131,7 +131,7 @@ class Isolation:
     def __init__(
         self,
         runner: "ModelRunner",
-        announcer: Announcer,
+        announce: Announce,
         cache: "EncoderCache[torch.Tensor]",
         coalescing: "Coalescing[torch.Tensor]",
         max_batch_tokens: int,
@@ -139,7 +139,7 @@ class Isolation:
         """Run batches by `runner`; `cache` is cleared where memory is short, `coalescing` keeps raw vectors."""
         self.ceiling = TokenCeiling(max_batch_tokens)
         self._runner = runner
-        self._announcer = announcer
+        self._announce = announce
         self._cache = cache
         self._coalescing = coalescing
         self._quarantine = Quarantine()
@@ -206,7 +206,7 @@ class Isolation:
         """Results or None, and whether there was memory."""
         everyone = [one for waiting in batch for one in waiting.group]
         num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
-        self._announcer.begin("forward", num_tokens, [one.request.id for one in everyone])
+        self._announce("forward", num_tokens, [one.request.id for one in everyone])
         try:
             raw = self._runner.embed(batch)
             requests = [waiting.request for waiting in batch]

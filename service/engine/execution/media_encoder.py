@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.isolation import INTERNAL, NO_FIT, Quarantine, failed, is_out_of_memory
 from service.engine.scheduling.waiting import Encode, Waiting
-from service.ipc.announcements import Announcer
+from service.ipc.announcements import Announce
 from service.ipc.messages import Failure, FeaturesSpec
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ NoFeatures = Literal["internal_error", "out_of_memory"]
 class MediaEncoder:
     """Pixels, samples or sent features in; features in the model's format, or their bytes, out."""
 
-    def __init__(self, runner: "ModelRunner", announcer: Announcer, cache: "EncoderCache[torch.Tensor]") -> None:
+    def __init__(self, runner: "ModelRunner", announce: Announce, cache: "EncoderCache[torch.Tensor]") -> None:
         """Encode by `runner`; `cache` is cleared where memory is short."""
         self._runner = runner
-        self._announcer = announcer
+        self._announce = announce
         self._cache = cache
         self._quarantine = Quarantine()
 
@@ -69,7 +69,7 @@ class MediaEncoder:
     def _try(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | NoFeatures":
         assert encode.slot is not None  # an EncodeStep has no other
         ids = list({one.request.id for waiting, _ in encode.waiters for one in waiting.group})
-        self._announcer.begin("encode", encode.media.num_tokens, ids)
+        self._announce("encode", encode.media.num_tokens, ids)
         try:
             return self._runner.encode(encode.media, encode.slot)
         except Exception as error:

@@ -4,18 +4,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import count
 
 import msgspec
 
-from service.afterwards import AFTERWARDS
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.errors import ModelError
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.engine_client.engine_host import RESTARTING
 from service.front.engine_client.engine_request import request_of
+from service.front.engine_client.engine_state import RESTARTING
 from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
 from service.front.engine_client.pending import Pending, Place
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
@@ -29,7 +26,6 @@ from service.ipc.messages import (
     Broken,
     EngineMessage,
     Output,
-    Ping,
     Pixels,
     Ready,
     Request,
@@ -67,8 +63,8 @@ class EngineClient:
         loader: PixelLoader,
         rate: DrainRate,
         forwards: ForwardRate,
-        series: EngineSeries,
-        ids: Iterator[int] | None = None,
+        series: ClientSeries,
+        ids: Iterator[int],
     ) -> None:
         self._arena = arena
         self._loader = loader
@@ -79,7 +75,7 @@ class EngineClient:
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
         self._unsent: list[Request] = []  # submitted in this turn of the loop
-        self._ids = count(1) if ids is None else ids
+        self._ids = ids
         self.channel: AsyncChannel[EngineMessage] | None = None
         self.is_open = False
         self.refusal = RESTARTING
@@ -166,11 +162,6 @@ class EngineClient:
         """Close the engine to requests: it gave a wrong answer or none."""
         self.is_open = False
 
-    def ping(self) -> None:
-        """Ask the engine for a `Pong`."""
-        if self.channel is not None:
-            self.channel.send(Ping())
-
     def detach(self) -> list[bytes]:
         """Note the engine's end: requests that it was running fail, the others are held, every slot comes back.
 
@@ -253,8 +244,6 @@ class EngineClient:
         if num_tokens:
             self._rate.finished(num_tokens)
             note_forward(self._forwards, ran)
-        if step.report is not None:
-            AFTERWARDS.add(partial(self._series.observe_step, step.report))
 
     def _take_back(self, starts: Sequence[int]) -> None:
         self._lent.difference_update(starts)

@@ -6,41 +6,21 @@ are ready. `local_engine.py` is the usual one.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from schemas.errors import ErrorCode
 from service.decode.start import Decoders
-from service.engine_series import EngineSeries
-from service.errors import ServiceError, UnavailableError
+from service.engine_series import ClientSeries
+from service.errors import ServiceError
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
+from service.front.engine_client.engine_state import EngineState
+from service.front.engine_client.front_link import FrontLink
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.messages import Output, Ready
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-
-EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The answer to every request while there is no engine to ask."""
-
-    code: ErrorCode
-    message: str
-    retry_after_s: int
-
-    def error(self) -> UnavailableError:
-        """A new exception each time: one that is raised twice grows a traceback."""
-        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
-
-
-RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
-DRAINING = Refusal(
-    "server_draining", "this server is going and had no time left for the request; send it to another", 1
-)
 
 
 class PromptEngine(Protocol):
@@ -127,24 +107,26 @@ class HostNeeds:
         model: whose files have been read.
         index: its place among the models of the service.
         cores: CPU threads that this process may use.
+        engine_threads: that an engine may use.
         decoders: of images, video and audio files.
         rate: is told the tokens of each forward.
         forwards: is told how long it took.
-        series: count what the model's engines do.
+        series: count what this front has to do with the model's engines.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
-        log_name: of the model, in the engine's log lines; None where there is no other.
+        link: to the keeper of the model's engine.
     """
 
     settings: Settings
     model: ServedModel
     index: int
     cores: int
+    engine_threads: int
     decoders: Decoders
     rate: DrainRate
     forwards: ForwardRate
-    series: EngineSeries
+    series: ClientSeries
     tower: bytes
-    log_name: str | None = None
+    link: FrontLink
 
 
 OpenHost = Callable[[HostNeeds], EngineHost]

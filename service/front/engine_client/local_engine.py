@@ -1,4 +1,4 @@
-"""The engine process beside this front: prompts over the socket, their media's pixels through shared memory.
+"""The engine process on this machine: prompts over the socket, their media's pixels through shared memory.
 
 This is the `PromptEngine` that `serving.Serving` binds unless another `open_host` is given (`deploy/ray`).
 """
@@ -7,16 +7,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
+from service.front.engine_client.engine_follower import EngineFollower
 from service.front.engine_client.engine_host import HostNeeds
-from service.front.engine_client.engine_process import start_engine
+from service.front.engine_client.front_link import Loaded
 from service.front.engine_client.in_time import check_in_time, over_in_time
 from service.front.engine_client.pending import Pending, Wait
 from service.front.engine_client.pixel_loader import PixelLoader
-from service.front.engine_client.supervisor import Supervisor
-from service.front.engine_client.watchdog import SupervisorTimeouts
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_first
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
@@ -33,30 +33,26 @@ ARENA_SHARE = 4
 
 
 class LocalEngine:
-    """An `EngineHost` with one engine, which the supervisor starts and replaces."""
+    """An `EngineHost` with one engine on this machine, which all fronts of the service share."""
 
-    def __init__(self, needs: HostNeeds, arena: PixelArena | None = None, ids: Iterator[int] | None = None) -> None:
-        """Make the threads that decode, and the arena where there is none; the engine is started by the keeper."""
-        settings, self._needs = needs.settings, needs
-        self._arena = arena = PixelArena(settings.pixel_arena_bytes) if arena is None else arena
+    def __init__(self, needs: HostNeeds) -> None:
+        """Make the threads that decode, and take this front's part of the arena."""
+        settings, link, self._needs = needs.settings, needs.link, needs
+        self._arena = arena = PixelArena(settings.pixel_arena_bytes, link.arena(needs.index), link.index)
         decoders = needs.decoders
         images = decoders.images(is_needed="image" in needs.model.profile.modalities)
         needs.series.arena_bytes.set_function(lambda: arena.num_bytes_taken)
         others = decoders.videos, decoders.audio, decoders.pages
         self._loader = PixelLoader(arena, needs.tower, images, *others, num_threads=needs.cores)
+        ids = count(link.first_id, link.num_fronts)
         self._client = EngineClient(arena, self._loader, needs.rate, needs.forwards, needs.series, ids)
 
-    def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
-        """What starts the engine and replaces it."""
-        settings = self._needs.settings
-        return Supervisor(
-            start=start_message(settings, self._needs.model, self._needs.cores, self._needs.log_name),
-            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor),
-            client=self._client,
-            known_answer=known_answer,
-            series=self._needs.series,
-            patience=patience(settings),
-        )
+    def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> EngineFollower:
+        """What follows the engine's life."""
+        needs, settings = self._needs, self._needs.settings
+        start = start_message(settings, needs.model, needs.engine_threads, needs.link.num_fronts)
+        loaded = Loaded(model=needs.index, start=start)
+        return EngineFollower(needs.link, self._client, known_answer, loaded, settings.known_answer_s)
 
     def check_open(self, *, is_probe: bool = False) -> None:
         """Pass when the engine may be asked; see `PromptEngine.check_open`."""
@@ -206,22 +202,8 @@ async def _results(
     return results
 
 
-def patience(settings: Settings) -> SupervisorTimeouts:
-    """How long the engine may be silent, and how often it may end."""
-    return SupervisorTimeouts(
-        stuck_s=settings.engine_stuck_s,
-        known_answer_s=settings.known_answer_s,
-        breaker_wait_s=settings.breaker_wait_s,
-    )
-
-
-def start_message(settings: Settings, model: ServedModel, cores: int, log_name: str | None = None) -> Start:
-    """What every engine is told first.
-
-    Args:
-        cores: that it may use where the settings do not say.
-        log_name: of the model in log lines, where several are served.
-    """
+def start_message(settings: Settings, model: ServedModel, num_threads: int, num_fronts: int) -> Start:
+    """What every engine is told first."""
     return Start(
         folder=str(model.checkpoint.folder),
         architecture=model.profile.architecture,
@@ -240,10 +222,11 @@ def start_message(settings: Settings, model: ServedModel, cores: int, log_name: 
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_encoder_tokens=max(1, settings.max_batch_tokens // 4),
-        num_threads=settings.threads or cores,
+        num_threads=num_threads,
+        num_fronts=num_fronts,
         pooling=model.profile.pooling,
         int8_ranges=dict(model.int8_ranges),
         log_format=settings.log_format,
         log_level=settings.log_level,
-        model=log_name,
+        model=model.name,
     )

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.errors import ServiceError
 from service.front.engine_client.engine_host import EngineHost, HostNeeds, Keeper
 from service.front.engine_client.vector_store import VectorStore
@@ -29,7 +29,7 @@ encode = msgspec.msgpack.Encoder().encode
 class SharedVectors:
     """An `EngineHost` that asks a store first."""
 
-    def __init__(self, inner: EngineHost, store: VectorStore, model_part: bytes, series: EngineSeries) -> None:
+    def __init__(self, inner: EngineHost, store: VectorStore, model_part: bytes, series: ClientSeries) -> None:
         """Put `store` before `inner`; `model_part` of each name is the model's."""
         self._inner = inner
         self._store = store

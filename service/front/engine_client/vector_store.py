@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from service.engine_series import SHARED_VECTORS, EngineSeries
+from service.engine_series import ClientSeries
 from service.ipc.vectors import Row
 
 logger = logging.getLogger("cenote.front")
@@ -42,7 +42,7 @@ _DECODER = msgspec.msgpack.Decoder(dict[str, bytes])
 class VectorStore:
     """Vectors by name. Raises nothing: a failed read is a miss, a failed write is dropped."""
 
-    def __init__(self, url: str, series: EngineSeries) -> None:
+    def __init__(self, url: str, series: ClientSeries) -> None:
         """Keep vectors on the server at `url`, whose health is counted in `series`. Opens no connection."""
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -58,9 +58,9 @@ class VectorStore:
         )
         self._errors = (RedisError, OSError, TimeoutError)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._up = series.tier_up(SHARED_VECTORS)
-        self._last_success = series.tier_last_success(SHARED_VECTORS)
-        self._corrupt = series.tier_corrupt(SHARED_VECTORS)
+        self._up = series.vectors_up()
+        self._last_success = series.vectors_last_success()
+        self._corrupt = series.vectors_corrupt()
         self._num_failures = 0
         self._last_error = ""
         self._rests_until_s = 0.0

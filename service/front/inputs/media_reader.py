@@ -108,6 +108,19 @@ class MediaReader:
         """Whether the model takes images."""
         return self._rule is not None
 
+    def names_to_ask(self, places: Iterable[PlacedMedia]) -> set[str]:
+        """Names of which another front may know more: those unknown here, and those that come with features.
+
+        Features count as an image once they have been made from it, at any front.
+        """
+        parts = [place.part for place in places]
+        named = {part.uuid: part for part in parts if isinstance(part, ImagePart) and part.uuid is not None}
+        return {
+            uuid
+            for uuid, part in named.items()
+            if (isinstance(part, ImageEmbedsPart) and part.image_embeds) or not self._uuids.find(self._tenant, uuid)
+        }
+
     def check_known(self, places: Iterable[PlacedMedia]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
 

@@ -4,42 +4,38 @@ In: a tenant, a name and an image. Out: the image, later, for the name alone. Bo
 out first; a name that has gone is asked for again (`cache_miss`) and never stands for anything else. Knows no request.
 """
 
+import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal
+
+import msgspec
 
 from service import metrics
+from service.media.features.features import FeaturesItem
+from service.media.image.image_file import ImageFile
 from service.media.item import MediaItem
 
-
-class UuidSharing(Protocol):
-    """Tells the other fronts of names, where there are several."""
-
-    def bound(self, tenant: bytes, uuid: str, item: MediaItem, identities: frozenset[bytes]) -> None:
-        """A name was bound here, or more counts as its image; called from any thread."""
-        ...
-
-    async def known(self) -> None:
-        """Wait until all others know of what was bound so far, but not for long."""
-        ...
+AskOthers = Callable[[bytes, str], Awaitable[bytes]]
+"""Asks the other fronts what a tenant's name stands for: as `UuidStore.packed` gives it, empty where none knows it."""
 
 
-class Uuids(Protocol):
-    """The names of images that one model knows."""
+class PackedName(msgspec.Struct, frozen=True, array_like=True):
+    """What a name stands for, on its way to another front."""
 
-    def find(self, tenant: bytes, uuid: str) -> "Bound | None":
-        """Return what a tenant's name stands for; None when it is unknown."""
-        ...
+    kind: Literal["file", "features"]
+    item: bytes
+    identities: list[bytes]
 
-    def bind(self, tenant: bytes, uuid: str, item: MediaItem, *equal_identities: bytes) -> None:
-        """Let a name stand for an image; see `UuidStore.bind`."""
-        ...
 
-    async def known_everywhere(self) -> None:
-        """Wait until every front knows the names that were bound here."""
-        ...
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(PackedName).decode
+_decode_item: dict[str, Callable[[bytes], MediaItem]] = {
+    "file": msgspec.msgpack.Decoder(ImageFile).decode,
+    "features": msgspec.msgpack.Decoder(FeaturesItem).decode,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,6 @@ class UuidStore:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self.sharing: UuidSharing | None = None
         self.num_bytes = 0
         self._bound: OrderedDict[tuple[bytes, str], Bound] = OrderedDict()
         self._lock = threading.Lock()
@@ -87,45 +82,52 @@ class UuidStore:
             item: the image; one that is larger than the whole store is not kept.
             equal_identities: of other content that counts as the same image: features made from it.
         """
-        identities = frozenset((item.identity, *equal_identities))
-        if self._keep(tenant, uuid, item, identities) and self.sharing is not None:
-            self.sharing.bound(tenant, uuid, item, identities)
+        self._keep(tenant, uuid, item, frozenset((item.identity, *equal_identities)))
 
-    async def known_everywhere(self) -> None:
-        """Wait until every front knows the names that were bound here, before an answer says that they are bound."""
-        if self.sharing is not None:
-            await self.sharing.known()
+    def packed(self, tenant: bytes, uuid: str) -> bytes:
+        """What a tenant's name stands for, for another front; empty where it is unknown here."""
+        bound = self.find(tenant, uuid)
+        if bound is None:
+            return b""
+        kind: Literal["file", "features"] = "file" if isinstance(bound.item, ImageFile) else "features"
+        return _encode(PackedName(kind, _encode(bound.item), sorted(bound.identities)))
 
-    def take_over(self, tenant: bytes, uuid: str, item: MediaItem, identities: Iterable[bytes]) -> None:
+    def take_over(self, tenant: bytes, uuid: str, packed: bytes) -> None:
         """Bind a name as another front has."""
-        self._keep(tenant, uuid, item, frozenset(identities))
+        name = _decode(packed)
+        self._keep(tenant, uuid, _decode_item[name.kind](name.item), frozenset(name.identities))
 
-    def _keep(self, tenant: bytes, uuid: str, item: MediaItem, identities: frozenset[bytes]) -> bool:
-        """Keep a name, or what more counts as its image; whether anything is new."""
+    def _keep(self, tenant: bytes, uuid: str, item: MediaItem, identities: frozenset[bytes]) -> None:
+        """Keep a name, or what more counts as its image."""
         with self._lock:
             old = self._bound.get((tenant, uuid))
             if old is not None:
-                if not old.identities & identities or identities <= old.identities:
-                    return False
-                self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
-                return True
+                if old.identities & identities:
+                    self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
+                return
             if item.num_stored_bytes > self.max_bytes:
-                return False
+                return
             self._bound[tenant, uuid] = Bound(item, identities)
             before, self.num_bytes = self.num_bytes, self.num_bytes + item.num_stored_bytes
             while self.num_bytes > self.max_bytes:
                 _, forgotten = self._bound.popitem(last=False)
                 self.num_bytes -= forgotten.item.num_stored_bytes
             metrics.UUID_STORE_BYTES.inc(self.num_bytes - before)  # of all stores of the process
-            return True
 
 
-class ModelUuids:
-    """The names of one model in a store of several: each reads an image in its own way, so its name is of one model."""
+class Uuids:
+    """The names of images that one model knows: each reads an image in its own way, so its name is of one model.
 
-    def __init__(self, store: UuidStore, model: str) -> None:
+    Args:
+        store: of all models of this front.
+        model: the name of this one.
+        ask: asks the other fronts of the service.
+    """
+
+    def __init__(self, store: UuidStore, model: str, ask: AskOthers) -> None:
         self._store = store
         self._model = b"\0" + model.encode()
+        self._ask = ask
 
     def find(self, tenant: bytes, uuid: str) -> Bound | None:
         """Return what a tenant's name stands for; None when it is unknown."""
@@ -135,6 +137,9 @@ class ModelUuids:
         """Let a name stand for an image; see `UuidStore.bind`."""
         self._store.bind(tenant + self._model, uuid, item, *equal_identities)
 
-    async def known_everywhere(self) -> None:
-        """Wait until every front knows the names that were bound here."""
-        await self._store.known_everywhere()
+    async def ask_others(self, tenant: bytes, uuids: Collection[str]) -> None:
+        """Learn what other fronts have bound names to; two that bind one at the same moment keep one content each."""
+        tenant += self._model
+        for uuid, packed in zip(uuids, await asyncio.gather(*[self._ask(tenant, uuid) for uuid in uuids]), strict=True):
+            if packed:
+                self._store.take_over(tenant, uuid, packed)

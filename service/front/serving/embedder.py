@@ -96,7 +96,6 @@ class Embedder:
         job.name_inputs(result.inputs)
         if media is not None and media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
-            await self._reader.rules.uuids.known_everywhere()
         return result
 
     async def _run_whole(
@@ -234,6 +233,8 @@ class Embedder:
                     return all_at_once(steps), None
                 return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None
         media = MediaReader(self._reader.rules, job.tenant, job.background)
+        if names := media.names_to_ask(place for one in parts for place in one.media):
+            await self._reader.rules.uuids.ask_others(job.tenant.uuid_scope, names)
         fetches = self._reader.fetch_steps(job, media)
         if fetches:
             with stage("fetch"):

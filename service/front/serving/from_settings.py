@@ -5,7 +5,7 @@ from dataclasses import replace
 from service.front.inputs.media_reader import MediaRules
 from service.front.inputs.opening import AudioOpener, PageOpener, VideoOpener
 from service.front.inputs.reader import InputReader
-from service.front.inputs.uuids import Uuids, UuidStore
+from service.front.inputs.uuids import Uuids
 from service.front.served_model import ServedModel
 from service.front.serving.resources import Resources
 from service.media.audio.audio_file import AudioLimits
@@ -78,7 +78,7 @@ def audio_limits(settings: Settings) -> AudioLimits:
 def media_rules(
     settings: Settings,
     model: ServedModel,
-    uuids: Uuids | None = None,
+    uuids: Uuids,
     local_files: LocalFiles | None = None,
     tower: bytes | None = None,
 ) -> MediaRules:
@@ -87,7 +87,7 @@ def media_rules(
         image_rule=model.pixel_rule,
         features=feature_rule(settings, model, tower),
         limits=decode_limits(settings),
-        uuids=UuidStore(settings.media_store_bytes) if uuids is None else uuids,
+        uuids=uuids,
         read_options=reading_rule(settings, model),
         local_files=local_files,
         modalities=model.profile.modalities,

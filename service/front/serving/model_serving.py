@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from schemas.endpoints.health import ModelHealth
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import canonical_name, find_checkpoint
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.errors import UnavailableError
 from service.front.admission.forward_rate import ForwardRate
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
+from service.front.engine_client.engine_state import EngineBrokenError
 from service.front.engine_client.shared_vectors import with_shared_vectors
-from service.front.engine_client.supervisor import EngineBrokenError
 from service.front.inputs.reader import InputReader
-from service.front.inputs.uuids import ModelUuids
+from service.front.inputs.uuids import Uuids
 from service.front.served_model import ServedModel, load_served_model, name_of
 from service.front.serving.embedder import Embedder
 from service.front.serving.fingerprint import model_fingerprint
@@ -70,7 +70,7 @@ class ModelServing:
         self.keeper: Keeper | None = None
         self.failure: str | None = None
         self.name = name_of(settings.served_name, canonical_name(settings.model))
-        self._series = EngineSeries(self.name)  # 0 while it loads
+        self._series = ClientSeries(self.name)  # 0 while it loads
         self._index = index
         self._shared = shared
         self._towers = towers
@@ -125,21 +125,21 @@ class ModelServing:
         shared = self._shared
         tower = await self._towers.join(self._index, model, self.settings)
         settings, queue = tower.settings, shared.queue_of(self._index)
-        is_only = len(shared.settings.of_each_model) == 1
         needs = HostNeeds(
             settings=settings,
             model=model,
             index=self._index,
             cores=shared.cores,
+            engine_threads=shared.engine_threads,
             decoders=shared.decoders,
             rate=queue.rate,
             forwards=ForwardRate(settings.max_batch_tokens),
             series=self._series,
             tower=tower.fingerprint,
-            log_name=None if is_only else self.name,
+            link=shared.link,
         )
         host = with_shared_vectors(self._open_host(needs), needs)
-        uuids = shared.uuids if is_only else ModelUuids(shared.uuids, self.name)
+        uuids = Uuids(shared.uuids, self.name, shared.link.find_uuid)
         reader = input_reader(settings, model, tower.fingerprint, uuids, shared)
         embedder = Embedder(reader, host, queue, needs.forwards, shared, settings)
         takes_audio = shared.decoders.audio is not None
@@ -155,7 +155,7 @@ class ModelServing:
             self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
 
         keeper = self.keeper = host.keeper(become_ready)
-        about = {"folder": str(model.checkpoint.folder), "threads": settings.threads or shared.cores}
+        about = {"folder": str(model.checkpoint.folder), "threads": shared.engine_threads}
         logger.info("loading %s", model.name, extra=about)
         await keeper.run()
 

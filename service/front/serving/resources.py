@@ -7,7 +7,7 @@ from service.decode.start import Decoders
 from service.front.admission.budget import Budget
 from service.front.admission.kinds import ANSWERS, QUEUE
 from service.front.admission.load import Load
-from service.front.admission.shared_table import SharedTable
+from service.front.engine_client.front_link import FrontLink
 from service.front.engine_client.shared_cache import check_shared_cache
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.uuids import UuidStore
@@ -22,8 +22,9 @@ class Resources:
 
     Attributes:
         settings: what it was started with.
-        table: counts of all fronts: the limits of queue, answers and keys hold for all of them together.
-        cores: that this process may use; 0: as many as the settings say, or there are.
+        link: to what this front shares with others: the limits of queue, answers and keys hold for all together.
+        engine_threads: that an engine may use.
+        cores: that this process may use.
         queue: of all models.
         answers: what large answers may hold until they are taken.
         fetching: brings in images by URL, or None.
@@ -33,8 +34,9 @@ class Resources:
     """
 
     settings: Settings
-    table: SharedTable = field(default_factory=SharedTable.of_one_front)
-    cores: int = 0
+    link: FrontLink
+    engine_threads: int = field(init=False)
+    cores: int = field(init=False)
     queue: Budget = field(init=False)
     answers: Budget = field(init=False)
     fetching: Fetching | None = field(init=False)
@@ -48,19 +50,21 @@ class Resources:
         Raises:
             SettingsError: a host, a port, a directory or a shared cache is none.
         """
-        settings, plans, share = self.settings, self.settings.of_each_model, self.settings.max_tenant_share
+        settings, plans, table = self.settings, self.settings.of_each_model, self.link.table
+        share = settings.max_tenant_share
         num_inputs = sum(one.max_queue_requests for one in plans)
         whole = Load(num_inputs, sum(one.max_queue_tokens for one in plans), settings.max_queue_bytes)
-        self.queue = queue = Budget(QUEUE, whole, self.table, share)
-        self.answers = answers = Budget(ANSWERS, Load(num_bytes=settings.max_queue_bytes), self.table, share)
+        self.queue = queue = Budget(QUEUE, whole, table, share)
+        self.answers = answers = Budget(ANSWERS, Load(num_bytes=settings.max_queue_bytes), table, share)
         metrics.QUEUE_INPUTS.set_function(lambda: queue.held.num_inputs)
         metrics.QUEUE_TOKENS.set_function(lambda: queue.held.num_tokens)
         metrics.QUEUE_BYTES.set_function(lambda: queue.held.num_bytes)
         metrics.ANSWER_BYTES.set_function(lambda: answers.held.num_bytes)
-        self.fetching = Fetching.of(settings, self.table.num_fronts)
+        self.fetching = Fetching.of(settings, self.link.num_fronts)
         self.local_files = LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
-        self.cores = self.cores or settings.threads or available_cores()
+        self.engine_threads = settings.threads or available_cores()
+        self.cores = max(1, self.engine_threads // self.link.num_fronts)
         self.decoders = Decoders(settings, self.cores)
         self.uuids = UuidStore(settings.media_store_bytes)
 
@@ -77,4 +81,4 @@ class Resources:
             return self.queue
         plan = plans[index]
         limits = Load(plan.max_queue_requests, plan.max_queue_tokens, plan.max_queue_bytes)
-        return Budget(QUEUE, limits, self.table, plan.max_tenant_share, within=self.queue, prefix=f"{index}/")
+        return Budget(QUEUE, limits, self.link.table, plan.max_tenant_share, within=self.queue, prefix=f"{index}/")

@@ -1,7 +1,6 @@
 """What the routes answer from: the settings, what all models share, and each model with its engine."""
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.serving.choice import Need, choose
-from service.front.serving.front_link import FrontLink
 from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
@@ -31,7 +29,6 @@ class Serving(Resources):
 
     Attributes:
         open_host: makes what runs prompts.
-        link: to the other fronts; None where there are none.
         ended: set when one of the models can never be ready.
         is_draining: a signal has come; requests are still taken, but better sent elsewhere.
         keyring: the API keys; None where nobody is asked for one.
@@ -43,7 +40,6 @@ class Serving(Resources):
     """
 
     open_host: OpenHost = LocalEngine
-    link: FrontLink | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
     keyring: Keyring | None = field(init=False)
@@ -60,10 +56,9 @@ class Serving(Resources):
         """
         Resources.__post_init__(self)
         path, plans = self.settings.api_keys, self.settings.of_each_model
-        self.keyring = None if path is None else Keyring(Path(path), self.table)
-        if self.link is not None:
-            self.link.share_uuids(self.uuids)
-        self.towers = SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid())
+        self.keyring = None if path is None else Keyring(Path(path), self.link.table)
+        self.link.share_uuids(self.uuids)
+        self.towers = SharedTowers(len(plans), self.link.owner_pid)
         self.models = tuple(
             ModelServing(one, index, self, self.towers, self.open_host) for index, one in enumerate(plans)
         )
@@ -142,9 +137,9 @@ class Serving(Resources):
             for task in (*running, cleaning):
                 task.cancel()
             await asyncio.gather(*running, cleaning, return_exceptions=True)
+            await self.link.close()
             self.towers.close()
-            if self.link is None:
-                remove_abandoned()
+            remove_abandoned()
             self.ended.set()
 
 

@@ -59,11 +59,9 @@ async def create_image_embeds(request: AnyRequest) -> ASGIApp:
         observe(result, call.context)
         id_, uuids, origin = call.context.id, online.reader.rules.uuids, online.reader.rules.features.origin
         writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
-        answered = await answer(
+        return await answer(
             serving.turns, lambda: writer.response(name, result), result, online.fingerprint, in_thread=True
         )
-        await uuids.known_everywhere()
-        return answered
 
 
 def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:

@@ -20,7 +20,6 @@ import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
 
-from service import metrics
 from service.checkpoint.hub import BUILTIN
 from service.http.errors import HANDLERS
 from service.http.routes.health import get_metrics
@@ -200,7 +199,7 @@ class MetricsServer(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def metrics_served(settings: Settings, scrape: Scrape = metrics.scrape) -> AsyncIterator[str | None]:
+async def metrics_served(settings: Settings, scrape: Scrape) -> AsyncIterator[str | None]:
     """`/metrics` alone, on `metrics_port`, for the length of the `with`; nothing where that is not set.
 
     Args:

@@ -52,7 +52,7 @@ class BareForward:
         self._reader = PromptReader(self._settings)
         self._pixels = mmap.mmap(-1, PIXEL_BYTES)
         self._end = 0
-        start = start_message(self._settings, self._reader.model, num_threads)
+        start = start_message(self._settings, self._reader.model, num_threads, 1)
         self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
         keep_cores(num_threads)
         self._ready: dict[str, Ready] = {}

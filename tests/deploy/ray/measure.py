@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from service.engine.shared_tiers.valkey import ValkeyTier
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.front.engine_client.vector_store import VectorStore
 from tests.conftest import LiveServer, image, image_part
 from tests.deploy.ray.cluster import running_cluster
@@ -93,7 +93,7 @@ def shared_server(folder: Path) -> None:
 
 async def vectors(url: str) -> None:
     """The same for finished vectors."""
-    store, names = VectorStore(url, EngineSeries("measured")), {number: bytes([number]) * 32 for number in range(64)}
+    store, names = VectorStore(url, ClientSeries("measured")), {number: bytes([number]) * 32 for number in range(64)}
     store.keep({name: {"float32": os.urandom(VECTOR_BYTES)} for name in names.values()})
     await asyncio.sleep(1)
     for num in (1, 64):

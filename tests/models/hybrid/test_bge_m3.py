@@ -1,6 +1,5 @@
 """BGE-M3's three kinds of vector are those of its formulas, from one forward; its heads are read safely."""
 
-import os
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, OutputSpec
 from service.ipc.sparse_row import MULTI_ROW, SPARSE, unpack_sparse
 from service.model.architectures import load_model
@@ -29,7 +27,6 @@ from tests.models.text.texts import TEXTS
 WIDTH = SIZES["hidden_size"]
 ALL = OutputSpec(dimensions=WIDTH, is_sparse=True, token_dtypes=("float32",))
 DENSE = OutputSpec(dimensions=WIDTH)
-ANNOUNCER = Announcer(os.open(os.devnull, os.O_WRONLY))
 SOME = (DENSE, ALL, OutputSpec(dimensions=WIDTH, output_dtypes=(), is_sparse=True))
 
 
@@ -41,7 +38,7 @@ class Hybrid(ServedText):
 
     def rows(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[dict[str, bytes]]:
         waiting = self.asked(texts, outputs)
-        isolation = Isolation(self.runner, ANNOUNCER, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
+        isolation = Isolation(self.runner, lambda *_: None, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
         rows = [row for _, row in isolation.embed(waiting)]
         assert not any(isinstance(row, Failure) for row in rows)
         return [row for row in rows if isinstance(row, dict)]
@@ -111,7 +108,7 @@ def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyP
 
 def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid) -> None:
     coalescing: Coalescing[torch.Tensor] = Coalescing(ResultCache(1 << 20))
-    isolation = Isolation(served.runner, ANNOUNCER, EncoderCache(0), coalescing, 10_000)
+    isolation = Isolation(served.runner, lambda *_: None, EncoderCache(0), coalescing, 10_000)
     first, second = served.asked(TEXTS[:2], [DENSE, ALL])
     assert not coalescing.spares(first)
     assert not coalescing.spares(second)

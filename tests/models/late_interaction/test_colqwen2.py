@@ -14,7 +14,6 @@ from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError, ModelError
-from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, OutputSpec, Request
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS
@@ -112,7 +111,7 @@ def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(se
         for id_, num in enumerate(lengths)
     ]
     coalescing: Coalescing[torch.Tensor] = Coalescing(ResultCache(0))
-    isolation = Isolation(served.runner, Announcer(-1), EncoderCache(0), coalescing, 100)
+    isolation = Isolation(served.runner, lambda *_: None, EncoderCache(0), coalescing, 100)
     rows = [row for _, row in isolation.finish(raw, [Waiting(one, 0.0, []) for one in requests])]
     assert isinstance(rows[2], Failure)
     want = torch.nn.functional.normalize(raw, dim=1).split(lengths)

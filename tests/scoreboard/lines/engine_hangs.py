@@ -47,7 +47,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="silence is not counted",
-            file="service/front/engine_client/watchdog.py",
+            file="service/front/hub/watchdog.py",
             old="return self.silence_s > self.limit_s",
             new="return False",
             size=1,

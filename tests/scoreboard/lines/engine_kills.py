@@ -48,7 +48,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="an engine that was ready is replaced late",
-            file="service/front/engine_client/supervisor.py",
+            file="service/front/hub/engine_keeper.py",
             old="MIN_BACKOFF_S if self._ready_s is not None else",
             new="5.0 if self._ready_s is not None else",
             size=2,

@@ -142,7 +142,7 @@ def _p99(seconds: list[float]) -> float:
 
 
 def _value(page: str, name: str) -> float:
-    return next(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(f"{name} "))
+    return next(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(f"{name}{{"))
 
 
 LINE = Line(

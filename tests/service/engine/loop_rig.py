@@ -1,48 +1,57 @@
 """The engine's loop in the test's own thread: what goes in, what comes out, and a runner that fails on demand."""
 
 import queue
-import time
 from typing import Any
 
 import msgspec
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.fronts import Fronts, FrontsAnnouncer
+from service.engine.fronts import Fronts
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.messages import Media, OutputSpec, Request, StepDone, StepKind, StepReport, StepStarted, Submit
+from service.ipc.announcements import Announcer
+from service.ipc.messages import Media, OutputSpec, Ready, Request, StepDone, StepReport, StepStarted, Submit
 from tests.builders import engine_request, media
 from tests.service.engine.troubled_runner import TroubledRunner
 
+READY = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
 
-class RecordingAnnouncer(FrontsAnnouncer):
-    """Announces into a list, and not to a front."""
 
-    def __init__(self, sent: list[Any]) -> None:
-        super().__init__(-1, 1)
-        self._sent = sent
-        self.num_computed = 0
+class RecordingAnnouncer(Announcer):
+    """Keeps what the engine's keeper would read."""
 
-    def computed(self) -> None:
-        self.num_computed += 1
+    def __init__(self) -> None:
+        super().__init__(-1)
+        self.written: list[Any] = []
 
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
-        self.num_steps += 1
-        now_s = time.monotonic()
-        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=now_s)
-        self._sent.append(step)
-        return step
+    def write(self, message: Any) -> None:
+        self.written.append(message)
+
+
+class RecordingLine:
+    """Keeps what a front is sent and announced, in order."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, message: msgspec.Struct) -> None:
+        self.sent.append(message)
+
+    def announce(self, step: StepStarted) -> None:
+        self.sent.append(step)
+
+    def close(self) -> None:
+        raise AssertionError("the only front stays")
 
 
 class LoopRig:
-    """An engine's loop.
+    """An engine's loop, and its only front.
 
     Attributes:
         inbox: messages to it.
         sent: its answers and announcements, in order.
         runner: what stands in for the model.
-        announcer: also counts the forwards that it said were over.
     """
 
     def __init__(
@@ -55,12 +64,14 @@ class LoopRig:
         look_ups: Any = None,
     ) -> None:
         self.inbox: queue.Queue[Any] = inbox or queue.Queue()
-        self.sent: list[Any] = []
         self.scheduler = scheduler
         self.runner = runner or TroubledRunner()
-        self.announcer = announcer = RecordingAnnouncer(self.sent)
-        fronts = Fronts(self.sent.append, announcer)
-        self.loop = EngineLoop(fronts, announcer, self.inbox, scheduler, self.runner, shared, look_ups)
+        self.announcer, line = RecordingAnnouncer(), RecordingLine()
+        fronts = Fronts(line.send, self.announcer, READY, num_fronts=1, part_bytes=1 << 40)
+        fronts.join(0, line)
+        self.sent = line.sent
+        self.sent.clear()
+        self.loop = EngineLoop(fronts, self.inbox, scheduler, self.runner, shared, look_ups)
 
     @property
     def steps(self) -> list[StepDone]:
@@ -73,8 +84,8 @@ class LoopRig:
 
     @property
     def reports(self) -> list[StepReport]:
-        """What each answer says of its step."""
-        return [report_of(step) for step in self.steps]
+        """What is said of each step."""
+        return [message for message in self.announcer.written if isinstance(message, StepReport)]
 
     @property
     def started(self) -> list[StepStarted]:
@@ -101,12 +112,6 @@ class LoopRig:
         self.turn()
         (step,) = self.steps
         return step
-
-
-def report_of(step: StepDone) -> StepReport:
-    """What an answer says of its step."""
-    assert step.report is not None  # to the only front
-    return step.report
 
 
 def make_scheduler(result_bytes: int = 0, **options: Any) -> Scheduler[Any]:

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from service.engine.front_line import SocketLine
-from service.engine.fronts import Fronts, FrontsAnnouncer, Joined, Left
+from service.engine.fronts import Fronts, Joined, Left
 from service.engine.loop import EngineLoop
-from service.ipc.announcements import Announcements, open_pipe
+from service.ipc.announcements import Announcements, Announcer, open_pipe
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import (
     Abandon,
@@ -26,16 +26,14 @@ from service.ipc.messages import (
     Pixels,
     PixelSlot,
     Pong,
-    Ready,
     StepDone,
     StepReport,
     StepStarted,
     Submit,
     WantPixels,
 )
-from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request
+from tests.service.engine.loop_rig import READY, LoopRig, image, make_scheduler, request
 
-READY = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
 PART = 1000
 """Bytes of each front's part of the arena; the first front's slots start below it."""
 
@@ -79,10 +77,9 @@ class TwoFronts(LoopRig):
     def __init__(self, result_bytes: int = 0) -> None:
         super().__init__(make_scheduler(result_bytes), inbox=Inbox())
         self.main = Announcements()
-        announcer = FrontsAnnouncer(self.main.theirs, 2)
         self.control: list[Any] = []
-        fronts = Fronts(self.control.append, announcer, READY, num_fronts=2, part_bytes=PART)
-        self.loop = EngineLoop(fronts, announcer, self.inbox, self.scheduler, self.runner)
+        fronts = Fronts(self.control.append, Announcer(self.main.theirs), READY, num_fronts=2, part_bytes=PART)
+        self.loop = EngineLoop(fronts, self.inbox, self.scheduler, self.runner)
         self.lines = [Line(), Line()]
         for index, line in enumerate(self.lines):
             self.inbox.put(Joined(index, line))
@@ -110,7 +107,7 @@ def test_each_front_has_its_own_answers_and_the_main_process_the_report(two: Two
     assert [step.ids for step in second.steps] == [[3]]
     started, report = two.entered
     assert isinstance(started, StepStarted)
-    assert started.ids == [2, 3, 4]
+    assert (started.number, started.num_tokens) == (1, 3)
     assert isinstance(report, StepReport)
     assert (report.num_requests, report.num_tokens) == (3, 3)
 

@@ -242,18 +242,3 @@ def test_a_wait_that_is_over_at_once_never_waits_for_a_message(engine: LoopRig) 
 
     threading.Thread(target=wait, daemon=True).start()
     assert done.wait(60)
-
-
-def test_a_forward_is_said_to_be_over_before_its_vectors_are_finished() -> None:
-    rig = LoopRig(make_scheduler())
-    finish = rig.runner.finish
-    said: list[int] = []
-
-    def finish_and_look(*arguments: object) -> object:
-        said.append(rig.announcer.num_computed)
-        return finish(*arguments)
-
-    rig.runner.finish = finish_and_look
-    rig.run(request(1, 1), request(2, 2))
-    assert said == [1]
-    assert rig.answered == [1, 2]

@@ -30,11 +30,11 @@ def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkey
     engine = Announcer(front.theirs)
     assert front.read() == []
     for _ in range(2):
-        engine.begin("forward", 7, [0])
-    assert read(front) == [step(1), step(2)]
+        engine.begin("forward", 7)
+    assert read(front) == [step(1, 0), step(2, 0)]
     assert front.read() == []
-    engine.begin("forward", 7, list(range(5_000)))  # more than is read at once
-    assert read(front) == [step(3, num_ids=5_000)]
+    engine.write(step(3, num_ids=5_000))  # more than is read at once
+    assert front.read() == [step(3, num_ids=5_000)]
     front.inherited()
     front.close()
 
@@ -58,8 +58,8 @@ def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
     num_steps = 2 * PIPE_BYTES // len(frame(step(1, 1000)))
 
     def announce() -> None:
-        for _ in range(num_steps):
-            engine.begin("forward", 7, list(range(1000)))
+        for number in range(1, num_steps + 1):
+            engine.write(step(number, 1000))
 
     thread = threading.Thread(target=announce, daemon=True)
     thread.start()

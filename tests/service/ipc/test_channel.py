@@ -10,8 +10,7 @@ import uvloop
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
 from service.ipc.frames import COPIED_BYTES, PREFIX, SMALL_BYTES
-from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, StepReport, Submit
-from service.ipc.reports import CacheReport
+from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, Submit
 from service.ipc.vectors import Vector
 
 
@@ -23,8 +22,7 @@ def submit(num_requests: int) -> Submit:
 def step(i: int, num_bytes: int) -> StepDone:
     row = bytes([i]) * num_bytes
     vector = Vector(id=i, rows={"int8": row}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)
-    report = StepReport(cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0))
-    return StepDone(vectors=[vector], report=report, said_s=1)
+    return StepDone(vectors=[vector], released=[i, num_bytes], said_s=1)
 
 
 def test_both_ends_say_what_they_mean() -> None:
@@ -38,8 +36,7 @@ def test_both_ends_say_what_they_mean() -> None:
         front.send(submit(1))
         front.send(submit(2000))  # larger than any socket buffer
         vector = Vector(id=1, rows={"float32": b"\0" * 4}, num_hits=1, num_misses=0, queue_ms=0.5, inference_ms=1.0)
-        report = StepReport(num_hits=1, cache=CacheReport(num_entries=1, num_bytes=2, num_evictions=3))
-        step = StepDone(vectors=[vector], report=report)
+        step = StepDone(vectors=[vector], released=[1, 2, 3])
         engine.send(step)
         assert await front.receive() == step
         front.close()

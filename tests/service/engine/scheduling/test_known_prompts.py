@@ -3,7 +3,7 @@
 import pytest
 
 from service.ipc.messages import StepStarted
-from tests.service.engine.loop_rig import LoopRig, make_scheduler, report_of, request
+from tests.service.engine.loop_rig import LoopRig, make_scheduler, request
 from tests.service.engine.troubled_runner import NOT_FINITE, POISON, UNFINISHED
 
 PAIRS = ((1, 5), (2, 5), (3, 6), (4, 6))
@@ -17,11 +17,8 @@ def test_coalesced_requests_run_once_and_each_gets_what_he_asked_for(engine: Loo
         1: {"float32": 32}, 2: {"float32": 64}, 3: {"bfloat16": 16, "float32": 32}, 4: {"float32": 32}
     }  # fmt: skip
     assert [vector.rows["float32"][0] for vector in step.vectors] == [5, 5, 5, 6]
-    assert (engine.runner.num_batches, report_of(step).num_tokens, report_of(step).results.num_deduplicated) == (
-        1,
-        2,
-        2,
-    )
+    (report,) = engine.reports
+    assert (engine.runner.num_batches, report.num_tokens, report.results.num_deduplicated) == (1, 2, 2)
     announced = engine.sent[0]
     assert isinstance(announced, StepStarted)
     assert (announced.kind, announced.num_tokens, announced.ids) == ("forward", 2, [1, 2, 3, 4])
@@ -67,8 +64,9 @@ def keeping() -> LoopRig:
 
 
 def test_a_prompt_that_comes_again_is_answered_without_the_model(keeping: LoopRig) -> None:
-    first = keeping.run(request(1, 5), request(2, 6))
-    assert (report_of(first).results.num_misses, report_of(first).results.num_entries) == (2, 2)
+    keeping.run(request(1, 5), request(2, 6))
+    (first,) = keeping.reports
+    assert (first.results.num_misses, first.results.num_entries) == (2, 2)
     keeping.sent.clear()
     keeping.submit(
         request(3, 5, dimensions=16), request(4, 7), request(5, 6), request(6, 5, output_dtypes=("float16",))
@@ -77,13 +75,10 @@ def test_a_prompt_that_comes_again_is_answered_without_the_model(keeping: LoopRi
     known, language = keeping.steps
     assert {vector.id: vector.rows["float32"] for vector in known.vectors} == {3: b"\5" * 64, 5: b"\6" * 32}
     assert [(failure.id, failure.code) for failure in known.failures] == [(6, "non_finite_embedding")]
-    assert (report_of(known).num_tokens, report_of(known).results.num_hits, report_of(known).results.num_misses) == (
-        0,
-        3,
-        1,
-    )
+    _, of_known, of_forward = keeping.reports
+    assert (of_known.num_tokens, of_known.results.num_hits, of_known.results.num_misses) == (0, 3, 1)
     assert [vector.id for vector in language.vectors] == [4]
-    assert (keeping.runner.num_batches, report_of(language).results.num_hits) == (2, 0)  # each is reported once
+    assert (keeping.runner.num_batches, of_forward.results.num_hits) == (2, 0)  # each is reported once
 
 
 def test_a_failure_is_never_kept(keeping: LoopRig) -> None:
@@ -92,7 +87,7 @@ def test_a_failure_is_never_kept(keeping: LoopRig) -> None:
     again = keeping.run(request(4, NOT_FINITE))
     assert [failure.id for failure in again.failures] == [4]
     assert keeping.runner.num_batches == num_batches + 1
-    assert report_of(again).results.num_entries == 1
+    assert keeping.reports[-1].results.num_entries == 1
 
 
 def test_more_known_prompts_than_a_step_takes_are_all_answered_before_the_next_step(keeping: LoopRig) -> None:

@@ -18,6 +18,7 @@ from service.front.admission.kinds import ANSWERS, QUEUE
 from service.front.admission.load import NOTHING, ONE_BODY, ONE_MORE, Load
 from service.front.admission.shared_table import SharedRows, SharedTable
 from service.front.admission.stream_bounds import StreamWindow
+from service.front.hub.hosted_front import HostedFront
 from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
 from service.front.tenant import Tenant
@@ -147,7 +148,7 @@ def test_the_rate_takes_no_harm_from_a_front_that_dies() -> None:
 
 
 def test_gauges_show_what_this_front_holds_itself() -> None:
-    first, second = (Serving(Settings(), table).queue for table in shared()[1])  # the gauges ask the last one made
+    first, second = (front.queue for front in two_fronts(Settings()))  # the gauges ask the last one made
     with first.take(EVERYBODY, Load(3)), second.take(EVERYBODY, Load(2)):
         assert REGISTRY.get_sample_value("cenote_queue_inputs") == 2
 
@@ -170,6 +171,13 @@ def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not
         watching.cancel()
 
     asyncio.run(run())
+
+
+def two_fronts(settings: Settings) -> list[Serving]:
+    links = [HostedFront(settings) for _ in range(2)]
+    for link, table in zip(links, shared()[1], strict=True):
+        link.table = table
+    return [Serving(settings, link) for link in links]
 
 
 def meters(now_s: list[float], **limits: float) -> tuple[SharedRows, list[KeyMeter]]:
@@ -244,7 +252,8 @@ def test_a_service_hands_the_table_to_all_that_has_limits(tmp_path: Path) -> Non
     key = ApiKey(tenant="acme", sha256=hash_key(b"secret").hex(), max_concurrent_requests=1)
     path.write_bytes(msgspec.json.encode(key))
     settings = Settings(api_keys=str(path), max_queue_requests=10, max_queue_bytes=LARGE, max_tenant_share=1.0)
-    first, second = (Serving(settings, table=table) for table in shared()[1])
+    first, second = two_fronts(settings)
+    alone = Serving(settings, HostedFront(settings))
     with (
         first.queue.take(EVERYBODY, Load(9)),
         pytest.raises(UnavailableError, match="9 inputs"),
@@ -258,7 +267,6 @@ def test_a_service_hands_the_table_to_all_that_has_limits(tmp_path: Path) -> Non
     assert ways[1] is not None
     with ways[0].meter.request(), pytest.raises(UnavailableError, match="1 requests"), ways[1].meter.request():
         pass
-    alone = Serving(settings)
     with first.queue.take(EVERYBODY, Load(9)), alone.queue.take(EVERYBODY, Load(2)):
         pass
 

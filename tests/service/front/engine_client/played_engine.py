@@ -3,11 +3,12 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from itertools import count
 from types import SimpleNamespace
 from typing import cast
 
 from service.decode.image_decoder import ThreadDecoder
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.shared_table import SharedTable
@@ -47,9 +48,8 @@ class Stage:
         self.loader = PixelLoader(
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
-        self.client = EngineClient(
-            self.arena, self.loader, DrainRate(SharedTable.of_one_front()), ForwardRate(8192), EngineSeries("tiny")
-        )
+        rate, forwards = DrainRate(SharedTable.of_one_front()), ForwardRate(8192)
+        self.client = EngineClient(self.arena, self.loader, rate, forwards, ClientSeries("tiny"), count(1))
 
     def check_open(self, *, is_probe: bool = False) -> None:
         LocalEngine.check_open(cast(LocalEngine, SimpleNamespace(_client=self.client)), is_probe=is_probe)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service import metrics
-from service.engine_series import EngineSeries
+from service.engine_series import ClientSeries
 from service.front.engine_client import vector_store
 from service.front.engine_client.vector_store import VectorStore
 from tests.service.engine.shared_tiers.redis_server import RedisServer, RefusingServer, free_port
@@ -44,7 +44,7 @@ async def all_done(store: VectorStore) -> None:
 async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
     port = free_port()
-    store = VectorStore(f"valkey://user:secret-word@127.0.0.1:{port}/0", EngineSeries("tiny"))
+    store = VectorStore(f"valkey://user:secret-word@127.0.0.1:{port}/0", ClientSeries("tiny"))
     with caplog.at_level(logging.WARNING, "cenote.front"):
         store.greet()
         await all_done(store)
@@ -59,7 +59,7 @@ async def test_a_server_that_refuses_the_password_is_not_up_and_the_log_says_why
 ) -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
     with RefusingServer() as server, caplog.at_level(logging.WARNING, "cenote.front"):
-        store = VectorStore(server.url, EngineSeries("tiny"))
+        store = VectorStore(server.url, ClientSeries("tiny"))
         store.greet()
         await all_done(store)
         server.shutdown()
@@ -75,7 +75,7 @@ async def test_a_server_that_answers_is_up_and_damaged_values_are_counted(
     server = RedisServer(tmp_path)
     try:
         before_s, (_, _, num_corrupt) = time.time(), health()
-        store = VectorStore(server.url, EngineSeries("tiny"))
+        store = VectorStore(server.url, ClientSeries("tiny"))
         store.greet()
         await all_done(store)
         assert health()[0] == 1

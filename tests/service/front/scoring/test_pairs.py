@@ -27,6 +27,7 @@ from service.prompt.piece import Piece
 from service.prompt.profile.profile import Scoring
 from service.prompt.prompt import Prompt
 from service.settings import Settings
+from tests.builders import own_uuids
 from tests.conftest import CHECKPOINT, image
 
 PICTURE = RerankItem(content=[ImageUrlPart(image_url=image(1)), TextPart(text="a door")])
@@ -52,7 +53,7 @@ class PairReader:
         profile = replace(plain.profile, layout=layout, scoring=Scoring("sigmoid"), dimensions=1, normalize=False)
         builder = PromptBuilder(profile, plain.tokenizer)
         self.model: ServedModel = replace(plain, profile=profile, builder=builder)
-        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model))
+        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
 
     def read(self, queries: Any, documents: Any, **how: Any) -> list[Prompt | ServiceError]:
         asked = Comparison(queries=Side("queries", queries), documents=Side("documents", documents), **how)

@@ -14,6 +14,7 @@ from service.errors import DeadlineError, ModelError, ServiceError, UnavailableE
 from service.fairness.threads import Steps
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
 from service.front.admission.load import Load
+from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, Job
 from service.front.serving.embedder import SMALL_CHARS, Embedder
 from service.front.serving.resources import Resources
@@ -70,7 +71,7 @@ class Engine:
 
 def embedder_of(engine: Engine, forwards: ForwardRate | None = None, **limits: int) -> Embedder:
     settings = Settings(threads=2, max_batch_requests=NUM_IN_PART, max_batch_tokens=5000, **limits)  # type: ignore[arg-type]
-    shared = Resources(settings)
+    shared = Resources(settings, HostedFront(settings))
     return Embedder(READER, engine, shared.queue, forwards or ForwardRate(8192), shared, settings)
 
 

@@ -97,5 +97,5 @@ def test_series_count_by_tenant_and_never_by_key(keyed: LiveServer) -> None:
 
 def counted(server: LiveServer, what: str) -> dict[str, float]:
     page = server.http.get("/metrics").text
-    found = re.findall(rf'^cenote_tenant_{what}_total{{tenant="([^"]+)"}} (\S+)', page, re.MULTILINE)
+    found = re.findall(rf'^cenote_tenant_{what}_total{{front="0",tenant="([^"]+)"}} (\S+)', page, re.MULTILINE)
     return {name: float(value) for name, value in found}

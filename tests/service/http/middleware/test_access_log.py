@@ -204,7 +204,9 @@ def test_a_pair_of_route_and_status_has_a_series_when_it_has_happened(start_serv
     assert [line for line in pairs if line.endswith(" 0.0")] == []
     assert len(page.encode()) < 40_000
     server.http.post("/v1/embeddings", json={"input": "a"}).raise_for_status()
-    assert 'cenote_requests_total{route="/v1/embeddings",status="200"} 1.0' in server.http.get("/metrics").text
+    assert (
+        'cenote_requests_total{front="0",route="/v1/embeddings",status="200"} 1.0' in server.http.get("/metrics").text
+    )
 
 
 def test_only_hosts_that_are_allowed_are_answered(start_server: Callable[..., LiveServer]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from service.app import create_app
+from service.front.hub.hosted_front import HostedFront
 from service.http.middleware.tracing import FailedExports, Tracing
 from service.settings import Settings, SettingsError
 from tests.conftest import CHECKPOINT, LiveServer
@@ -93,8 +94,9 @@ def test_a_request_is_a_span_of_its_callers_trace_with_its_stages_as_children(
     ["localhost:4318", "grpc://localhost:4317", "http:///v1/traces", "http://h:4x/", "http://h:0/", "h", "unix:/a", ""],
 )
 def test_an_endpoint_that_is_no_address_stops_the_start(url: str) -> None:
+    settings = Settings(otlp_endpoint=url)
     with pytest.raises(SettingsError, match="--otlp-endpoint: expected http:// or https://, a host"):
-        create_app(Settings(otlp_endpoint=url))
+        create_app(settings, HostedFront(settings))
 
 
 def test_exports_that_fail_are_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

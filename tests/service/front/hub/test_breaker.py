@@ -1,6 +1,6 @@
 """The breaker: open after too many ends in a minute, then after one, and closed again when an engine has lived."""
 
-from service.front.engine_client.watchdog import Breaker
+from service.front.hub.watchdog import Breaker
 
 
 def test_five_ends_in_a_minute_open_it() -> None:

@@ -1,9 +1,8 @@
-"""Trust in an engine: the limits, the watchdog of its silence, the breaker of its restarts. Has no clock."""
+"""Trust in an engine: the watchdog of its silence, the breaker of its restarts. Has no clock."""
 
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from service.ipc.messages import StepKind, StepStarted
 
@@ -20,29 +19,6 @@ FAR_DOUBLINGS = 4
 
 WINDOW_S = 60.0
 """In which the breaker counts an engine's ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorTimeouts:
-    """The limits of the supervisor's trust.
-
-    Attributes:
-        load_s: how long the engine may take to load.
-        stuck_s: least silence after which it counts as stuck.
-        known_answer_s: how often the health probe runs.
-        breaker_deaths: ends within a minute that open the breaker.
-        breaker_wait_s: how long the breaker stays open before one engine is tried; 0 where there is none.
-    """
-
-    load_s: float = 1800.0
-    stuck_s: float = 10.0
-    known_answer_s: float = 60.0
-    breaker_deaths: int = 5
-    breaker_wait_s: float = 30.0
-
-    def with_probe_s(self, known_answer_s: float) -> "SupervisorTimeouts":
-        """The same with another interval of the health probe."""
-        return replace(self, known_answer_s=known_answer_s)
 
 
 class Breaker:
@@ -104,11 +80,11 @@ class StepTimes:
 class Watchdog:
     """Counts the engine's silence; the limit is a floor, or 5 times what the slowest steps of that size took.
 
-    Silence is counted in ticks of the front's own clock and no tick counts for more than `max_tick_s`: a front that was
-    itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
+    Silence is counted in ticks of the keeper's own clock and no tick counts for more than `max_tick_s`: a process that
+    was itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
 
     Attributes:
-        silence_s: how long the engine was silent while the front was listening.
+        silence_s: how long the engine was silent while the keeper was listening.
     """
 
     def __init__(self, floor_s: float, *, max_tick_s: float = 1.0, times: StepTimes | None = None) -> None:

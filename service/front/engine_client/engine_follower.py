@@ -1,34 +1,21 @@
-"""A front's way to the engine that the main process keeps: prompts go straight to it, its life is heard of by the link.
-
-This is the `EngineHost` of each of several fronts, as `LocalEngine` is where there is one.
-"""
+"""Follows one model's engines for one front: attaches its client to each, and says whether its answers are right."""
 
 import asyncio
 import logging
-import math
 import socket  # noqa: TID251  # a socket pair
 from collections.abc import Awaitable, Callable
-from itertools import count
+from contextlib import suppress
 
 import msgspec
 
-from service.engine_series import EngineSeries
 from service.errors import ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
-from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, HostNeeds
-from service.front.engine_client.listening import Listening
-from service.front.engine_client.local_engine import LocalEngine, start_message
-from service.front.engine_client.supervisor import EngineBrokenError
-from service.front.engine_client.watchdog import Watchdog
-from service.ipc.announcements import Announcements
-from service.ipc.arena import PixelArena
-from service.ipc.channel import AsyncChannel
-from service.ipc.messages import EngineMessage, Ready
-from service.processes.main_link import MainLink
-from service.processes.messages import (
+from service.front.engine_client.engine_state import DRAINING, RESTARTING, EngineBrokenError, EngineState
+from service.front.engine_client.front_link import (
     EngineBroken,
     EngineNews,
     EngineStatus,
+    FrontLink,
     GiveUp,
     Loaded,
     Outcome,
@@ -36,6 +23,9 @@ from service.processes.messages import (
     Struck,
     Verdict,
 )
+from service.ipc.announcements import Announcements
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import EngineMessage, Ready, StepStarted
 
 logger = logging.getLogger("cenote.front")
 
@@ -43,35 +33,15 @@ LOOK_S = 0.5
 """Interval at which announcements are read, so that the pipe has room."""
 
 
-class LinkedEngine(LocalEngine):
-    """Runs prompts on the engine of all fronts.
+class EngineFollower:
+    """A `Keeper` whose engine another keeps: `service/front/hub/engine_keeper.py`.
 
     Args:
-        needs: what every host is made of; `cores` are this front's share.
-        link: to the main process.
-        arena_descriptor: of the shared memory, of which this front has a part.
-        cores: of all, for the engine.
-    """
-
-    def __init__(self, needs: HostNeeds, link: MainLink, arena_descriptor: int, cores: int) -> None:
-        settings, start = needs.settings, link.start
-        arena = PixelArena(settings.pixel_arena_bytes, arena_descriptor, start.index)
-        super().__init__(needs, arena, count(start.first_id, start.num_fronts))
-        self._link = link
-        message = msgspec.structs.replace(
-            start_message(settings, needs.model, cores, needs.log_name), num_fronts=start.num_fronts
-        )
-        self._loaded = Loaded(model=needs.index, name=needs.model.name, start=message)
-
-    def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> "LinkedKeeper":  # type: ignore[override]  # both are keepers
-        """Return the follower of the engine's life."""
-        needs = self._needs
-        ask_s = needs.settings.known_answer_s
-        return LinkedKeeper(self._link, self._client, known_answer, self._loaded, needs.series, ask_s)
-
-
-class LinkedKeeper:
-    """Attaches this front to each engine that the main process starts, and says whether its answers are right.
+        link: to that.
+        client: attached when an engine is ready, detached when it has gone.
+        known_answer: the health probe, through the whole path; raises when the answer is not the first engine's.
+        loaded: says that the model's files have been read, and what its engine is started with.
+        known_answer_s: how often the health probe runs.
 
     Attributes:
         ready: the last engine's own facts.
@@ -79,11 +49,10 @@ class LinkedKeeper:
 
     def __init__(
         self,
-        link: MainLink,
+        link: FrontLink,
         client: EngineClient,
         known_answer: Callable[[], Awaitable[None]],
         loaded: Loaded,
-        series: EngineSeries,
         known_answer_s: float,
     ) -> None:
         self.ready: Ready | None = None
@@ -92,7 +61,6 @@ class LinkedKeeper:
         self._client = client
         self._known_answer = known_answer
         self._loaded = loaded
-        self._series = series
         self._known_answer_s = known_answer_s
         self._status = EngineStatus(model=model, state="loading", detail="the model is loading", refusal=RESTARTING)
         self._engines: asyncio.Queue[tuple[int, socket.socket, int] | EngineBroken] = asyncio.Queue()
@@ -109,7 +77,9 @@ class LinkedKeeper:
     @property
     def detail(self) -> str | None:
         """One sentence on the state, or None."""
-        return None if self._client.is_open else self._status.detail or "the engine is being asked a known question"
+        if self._client.is_open or self._status.detail is not None:
+            return None if self._client.is_open else self._status.detail
+        return "the engine is restarting" if self._client.channel is None else "the engine is asked a known question"
 
     async def run(self) -> None:
         """Follow engines until cancelled.
@@ -117,8 +87,8 @@ class LinkedKeeper:
         Raises:
             EngineBrokenError: there can never be one.
         """
-        self._link.listen(self._model, self)
-        self._link.send(self._loaded)
+        self._link.follow(self._model, self)
+        self._link.report(self._loaded)
         while True:
             came = await self._engines.get()
             if isinstance(came, EngineBroken):
@@ -126,25 +96,26 @@ class LinkedKeeper:
             await self._one_engine(*came)
 
     def end(self) -> None:
-        """Fail what waits; the main process ends the engine."""
+        """Fail what waits; the keeper ends the engine."""
         self._client.refusal = DRAINING
+        self._client.close()
         self._client.give_up()
 
-    def told(self, message: EngineNews) -> None:
+    def on_news(self, message: EngineNews) -> None:
         """Hear of the engine."""
         match message:
             case EngineStatus():
                 self._status = message
-                self._client.refusal = message.refusal
-            case GiveUp(refusal=refusal):
-                self._client.refusal = refusal
+                if self._client.refusal != DRAINING:
+                    self._client.refusal = message.refusal
+            case GiveUp():
                 self._client.give_up()
             case Strikes(digests=digests):
                 self._client.struck_elsewhere(digests)
             case EngineBroken():
                 self._engines.put_nowait(message)
 
-    def came(self, number: int, sock: socket.socket, pipe: int) -> None:
+    def on_engine(self, number: int, sock: socket.socket, pipe: int) -> None:
         """Take this front's ends of the lines to an engine."""
         self._engines.put_nowait((number, sock, pipe))
 
@@ -157,36 +128,43 @@ class LinkedKeeper:
                 self.ready = first
                 await self._serve(number, channel, announcements)
         finally:
-            self._link.send(Struck(model=self._model, digests=self._client.detach()))
+            self._link.report(Struck(model=self._model, digests=self._client.detach()))
             channel.close()
             announcements.close()
 
     async def _serve(self, number: int, channel: AsyncChannel[EngineMessage], announcements: Announcements) -> None:
         self._client.attach(channel)
-        listening = Listening(self._client, Watchdog(math.inf), announcements, self._series)  # main watches
-        minders = [asyncio.create_task(self._look_forever(listening)), asyncio.create_task(self._ask_forever(number))]
+        looking, asking = self._look_forever(announcements), self._ask_forever(number)
+        minders = [asyncio.create_task(looking), asyncio.create_task(asking)]
         try:
-            await channel.each(listening.take)
+            await channel.each(self._client.receive)
         finally:
             for minder in minders:
                 minder.cancel()
-            listening.look()  # what it had entered when it ended
+            self._look(announcements)  # what it had entered when it ended
 
-    async def _look_forever(self, listening: Listening) -> None:
+    async def _look_forever(self, announcements: Announcements) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            listening.look()
+            self._look(announcements)
+
+    def _look(self, announcements: Announcements) -> None:
+        with suppress(msgspec.MsgspecError, RuntimeError):  # the keeper cannot read its own either, and says so
+            for step in announcements.read():
+                if isinstance(step, StepStarted):
+                    self._client.announced(step)
 
     async def _ask_forever(self, number: int) -> None:
         """Run the health probe until it is wrong; the first success opens the engine to this front's requests."""
         while True:
             outcome, reason = await self._probe()
-            self._link.send(Verdict(model=self._model, engine=number, outcome=outcome, reason=reason))
             if outcome == "wrong":
                 self._client.close()
-                return
-            if outcome == "right" and not self._client.is_open:
+            elif outcome == "right" and not self._client.is_open:
                 self._client.open()
+            self._link.report(Verdict(model=self._model, engine=number, outcome=outcome, reason=reason))
+            if outcome == "wrong":
+                return
             await asyncio.sleep(self._known_answer_s)
 
     async def _probe(self) -> tuple[Outcome, str]:
@@ -198,5 +176,5 @@ class LinkedKeeper:
             return "late", type(error).__name__
         except Exception:
             logger.exception("the health probe could not run. This is a bug.")
-            return "wrong", "the known question could not be asked"
+            return "wrong", "the health probe could not run"
         return "right", ""

@@ -1,6 +1,6 @@
 """The engine's environment: its OpenMP threads spin for a short while unless the operator says otherwise."""
 
-from service.front.engine_client.engine_process import NUM_SPINS, engine_environ
+from service.front.hub.engine_process import NUM_SPINS, engine_environ
 
 
 def test_threads_of_the_engine_spin_for_a_short_while() -> None:

@@ -1,4 +1,4 @@
-"""Descriptors from the main process to a front: one packet each, in order. Knows neither connections nor engines.
+"""Descriptors from one process to another: one packet each, in order. Knows neither connections nor engines.
 
 Source: unix(7), `SCM_RIGHTS`; a packet arrives whole or not at all, with its descriptors.
 """
@@ -11,7 +11,7 @@ MAX_PACKET_BYTES = 64
 MAX_DESCRIPTORS = 2
 
 
-def open_door() -> tuple[socket.socket, socket.socket]:
+def open_passing() -> tuple[socket.socket, socket.socket]:
     """Two ends; what is sent at one comes out at the other.
 
     Raises:
@@ -20,27 +20,27 @@ def open_door() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def hand_over(door: socket.socket, packet: bytes, descriptors: Sequence[int]) -> bool:
+def pass_descriptors(sock: socket.socket, packet: bytes, descriptors: Sequence[int]) -> bool:
     """Send a packet without waiting; False while the other side has not taken enough of the earlier ones.
 
     Raises:
         OSError: the other side has closed.
     """
     try:
-        socket.send_fds(door, [packet], descriptors, socket.MSG_DONTWAIT)
+        socket.send_fds(sock, [packet], descriptors, socket.MSG_DONTWAIT)
     except BlockingIOError:
         return False
     return True
 
 
-def watch_door(door: socket.socket, take: Callable[[bytes, list[int]], None]) -> None:
+def watch_passing(sock: socket.socket, take: Callable[[bytes, list[int]], None]) -> None:
     """Have each packet handed to `take` on the running loop; the descriptors are its own from there on."""
     loop = asyncio.get_running_loop()
-    door.setblocking(False)
+    sock.setblocking(False)
 
     def read() -> None:
         try:
-            packet, descriptors, _, _ = socket.recv_fds(door, MAX_PACKET_BYTES, MAX_DESCRIPTORS)
+            packet, descriptors, _, _ = socket.recv_fds(sock, MAX_PACKET_BYTES, MAX_DESCRIPTORS)
         except BlockingIOError:
             return
         except OSError:
@@ -48,6 +48,6 @@ def watch_door(door: socket.socket, take: Callable[[bytes, list[int]], None]) ->
         if packet:
             take(packet, descriptors)
         else:  # the other side has closed
-            loop.remove_reader(door)
+            loop.remove_reader(sock)
 
-    loop.add_reader(door, read)
+    loop.add_reader(sock, read)

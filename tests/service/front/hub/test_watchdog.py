@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.front.engine_client.watchdog import NUM_REMEMBERED, UNKNOWN_S, StepTimes, Watchdog
+from service.front.hub.watchdog import NUM_REMEMBERED, UNKNOWN_S, StepTimes, Watchdog
 from service.ipc.messages import StepKind, StepStarted
 
 

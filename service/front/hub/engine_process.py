@@ -1,4 +1,4 @@
-"""Starts the engine process. It inherits a socket pair, a pipe, the arena and for several fronts a door."""
+"""Starts the engine process. It inherits its ends of a socket pair and a pipe, the arena, and where fronts come in."""
 
 import os
 import socket  # noqa: TID251  # a socket pair
@@ -43,22 +43,20 @@ class EngineProcess:
         self.announcements.close()
 
 
-async def start_engine(name: str, arena_descriptor: int, door_descriptor: int | None = None) -> EngineProcess:
+async def start_engine(name: str, arena_descriptor: int, fronts_descriptor: int) -> EngineProcess:
     """A new engine.
 
     Args:
         name: of its model, which `ps` shows.
         arena_descriptor: of the shared memory for pixels.
-        door_descriptor: its end of the door by which several fronts come in.
+        fronts_descriptor: its end of the socket by which fronts come in.
 
     Raises:
         OSError: there are no processes or descriptors left.
     """
     announcements = Announcements()
     try:
-        door = () if door_descriptor is None else (door_descriptor,)
-        inherited = (announcements.theirs, arena_descriptor, *door)
-        process, ours = _start(name, inherited)
+        process, ours = _start(name, (announcements.theirs, arena_descriptor, fronts_descriptor))
     except OSError:
         announcements.close()
         raise
@@ -82,7 +80,7 @@ def _start(name: str, inherited: tuple[int, ...]) -> tuple[subprocess.Popen[byte
                 [sys.executable, "-P", "-m", "service.engine.worker", name.replace("\0", ""), *map(str, descriptors)],
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is the front's to handle
+                process_group=0,  # Ctrl-C is this process's to handle
                 env=engine_environ(os.environ),
             )
         except OSError:

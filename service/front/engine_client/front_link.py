@@ -1,0 +1,137 @@
+"""What a front and the keepers of its engines tell each other, and the link between them.
+
+With one front both are in one process (`service/front/hub/hosted_front.py`). Of several each has a socket to the main
+process (`service/processes/main_link.py`).
+"""
+
+import socket  # noqa: TID251  # of an engine
+from typing import Literal, Protocol
+
+import msgspec
+
+from service.front.admission.shared_table import SharedTable
+from service.front.engine_client.engine_state import EngineState, Refusal
+from service.front.inputs.uuids import UuidStore
+from service.ipc.messages import Start
+
+Outcome = Literal["right", "wrong", "late"]
+"""Of a front's health probe."""
+
+
+class ModelMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """A message about one model's engine."""
+
+    model: int
+    """Its place among those served."""
+
+
+# To a front.
+
+
+class EngineStatus(ModelMessage, frozen=True, kw_only=True):
+    """How the engine is, for `/readyz` and for who asks while there is none."""
+
+    state: EngineState
+    detail: str | None
+    refusal: Refusal
+
+
+class GiveUp(ModelMessage, frozen=True, kw_only=True):
+    """No engine will come soon: fail what waits."""
+
+
+class EngineBroken(ModelMessage, frozen=True, kw_only=True):
+    """There can never be an engine."""
+
+    reason: str
+
+
+class Strikes(ModelMessage, frozen=True, kw_only=True):
+    """What other fronts had in an engine that ended, by `prompt_digest`."""
+
+    digests: list[bytes]
+
+
+# From a front.
+
+
+class Loaded(ModelMessage, frozen=True, kw_only=True):
+    """A model's files have been read; the first front's message is what its engine is started with."""
+
+    start: Start
+
+
+class Verdict(ModelMessage, frozen=True, kw_only=True):
+    """What a front's health probe said of an engine."""
+
+    engine: int
+    outcome: Outcome
+    reason: str = ""
+
+
+class Struck(ModelMessage, frozen=True, kw_only=True):
+    """What a front had in an engine that ended, by `prompt_digest`."""
+
+    digests: list[bytes]
+
+
+EngineNews = EngineStatus | GiveUp | EngineBroken | Strikes
+EngineReport = Loaded | Verdict | Struck
+
+
+class FollowsEngine(Protocol):
+    """Hears of one model's engine, as `EngineFollower` does."""
+
+    def on_news(self, message: EngineNews) -> None:
+        """Hear of it."""
+        ...
+
+    def on_engine(self, number: int, sock: socket.socket, pipe: int) -> None:
+        """Take the front's ends of the lines to a new engine."""
+        ...
+
+
+class FrontLink(Protocol):
+    """A front's link to all that it shares with the other fronts of its service.
+
+    Attributes:
+        index: of this front.
+        num_fronts: of the service.
+        first_id: of its requests; each next one is `num_fronts` more. No front before it had any of them.
+        owner_pid: process id of the process that ends last.
+        table: the counts of all fronts.
+    """
+
+    index: int
+    num_fronts: int
+    first_id: int
+    owner_pid: int
+    table: SharedTable
+
+    def arena(self, model: int) -> int:
+        """Descriptor of the shared memory for a model's pixels, with a part for each front."""
+        ...
+
+    def follow(self, model: int, follower: FollowsEngine) -> None:
+        """Tell `follower` of a model's engine, and what was said of it before."""
+        ...
+
+    def report(self, message: EngineReport) -> None:
+        """Tell the keeper of a model's engine something."""
+        ...
+
+    def share_uuids(self, store: UuidStore) -> None:
+        """Let the other fronts ask for names that are bound in `store`."""
+        ...
+
+    async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
+        """What another front has bound a name to, as `UuidStore.packed` gives it; empty where none has."""
+        ...
+
+    async def scrape(self) -> bytes:
+        """The series of all processes of the service, in Prometheus' text format."""
+        ...
+
+    async def close(self) -> None:
+        """The front has ended: let go of what was kept for it."""
+        ...

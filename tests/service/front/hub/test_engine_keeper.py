@@ -1,0 +1,180 @@
+"""What a keeper makes of an engine: one that hangs while it loads, and what one announces, reports and is judged by."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from service import metrics
+from service.front.engine_client.front_link import EngineStatus, Loaded, Verdict
+from service.front.hub import engine_keeper
+from service.front.hub.engine_keeper import EngineKeeper
+from service.front.hub.engine_lines import EngineLink
+from service.front.hub.engine_process import EngineProcess
+from service.ipc.announcements import Announcements
+from service.ipc.channel import frame
+from service.ipc.messages import Pong, Ready, Start, StepReport, StepStarted
+from service.ipc.reports import CacheReport
+from service.settings import Settings
+from tests.conftest import CHECKPOINT
+
+LOAD_S = 0.2
+"""No engine is loaded in this time: importing torch alone takes longer."""
+FLOOR_S = 10.0
+NAMED = {"served_name": ("kept",), "model": str(CHECKPOINT), "pixel_arena_bytes": 1 << 20}
+START = Start(
+    folder=str(CHECKPOINT),
+    architecture="qwen3_vl",
+    device="cpu",
+    dtype="float32",
+    arena_bytes=1 << 20,
+    encoder_cache_bytes=0,
+    max_batch_tokens=64,
+    max_batch_requests=1,
+    max_encoder_tokens=64,
+    num_threads=1,
+    num_fronts=1,
+    pooling="last_token",
+    log_format="human",
+    log_level="info",
+    model="kept",
+)
+
+
+class Front:
+    """A front that keeps what it is told."""
+
+    index, is_serving = 0, True
+
+    def __init__(self) -> None:
+        self.links = [EngineLink()]
+        self.told: list[Any] = []
+
+    def tell(self, message: Any) -> None:
+        self.told.append(message)
+
+    def connect(self, model: int, number: int, descriptors: tuple[int, int]) -> bool:
+        return True
+
+    async def series(self) -> bytes:
+        return b""
+
+    async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
+        return b""
+
+
+def counted(name: str) -> float:
+    return metrics.SERVICE.get_sample_value(name, {"model": "kept"}) or 0.0
+
+
+def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_keeper, "LOAD_S", LOAD_S)
+
+    async def two_that_were_started() -> tuple[int, int]:
+        front = Front()
+        keeper = EngineKeeper(Settings(**NAMED), 0, [front], 1)
+        keeper.on_report(front, Loaded(model=0, start=START))
+        pids: list[int] = []
+        while len(pids) < 2:
+            await asyncio.sleep(0.01)
+            if keeper.process is not None and keeper.process.pid not in pids:
+                pids.append(keeper.process.pid)
+        await keeper.end()
+        return pids[0], pids[1]
+
+    num_stuck = counted("cenote_engine_stuck_total")
+    first, second = asyncio.run(two_that_were_started())
+    assert counted("cenote_engine_stuck_total") > num_stuck
+    assert not _runs(first)
+    assert first != second
+
+
+def _runs(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(") ")[2][0] != "Z"
+
+
+class Kept:
+    """A keeper whose engine is played: it has been loaded, and is attached."""
+
+    def __init__(self) -> None:
+        self.front, self.announcements = Front(), Announcements()
+        self.keeper = keeper = EngineKeeper(Settings(**NAMED, engine_stuck_s=FLOOR_S), 0, [self.front], 1)
+        keeper.ready = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
+        keeper._engine = cast(EngineProcess, self)
+        keeper._lines.attach()
+        keeper._times.learn("forward", 100, 8.0)
+
+    def write(self, message: Any) -> None:
+        os.write(self.announcements.theirs, frame(message))
+
+    def begin(self, number: int, began_s: float) -> None:
+        self.write(StepStarted(number=number, kind="forward", num_tokens=100, ids=[], began_s=began_s))
+
+    def judge(self, outcome: Any, engine: int = 1) -> None:
+        self.keeper.on_report(self.front, Verdict(model=0, engine=engine, outcome=outcome, reason="why"))
+
+    @property
+    def states(self) -> list[str]:
+        return [one.state for one in self.front.told if isinstance(one, EngineStatus)]
+
+
+@pytest.fixture
+def kept() -> Iterator[Kept]:
+    one = Kept()
+    yield one
+    one.announcements.inherited()
+    one.announcements.close()
+
+
+def test_a_step_is_known_at_a_look_and_over_when_the_engine_says_so(kept: Kept) -> None:
+    kept.begin(1, 100.0)
+    kept.begin(2, 101.0)
+    kept.keeper.look()
+    assert kept.keeper._watchdog.limit_s == 5 * 8.0
+    kept.keeper._on_message(Pong(after=1, said_s=101.0))
+    assert kept.keeper._watchdog.limit_s == 5 * 8.0  # what was said before it does not end it
+    kept.keeper._on_message(Pong(after=2, said_s=113.0))  # heard much later, and learned as what it was
+    assert kept.keeper._watchdog.limit_s == FLOOR_S
+    assert kept.keeper._times.expected_s("forward", 100) == 12.0
+
+
+def test_a_report_is_counted_once_and_ends_its_step(kept: Kept) -> None:
+    before = counted("cenote_batch_inputs_count")
+    kept.begin(1, 100.0)
+    cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
+    kept.write(StepReport(after=1, said_s=103.0, num_requests=2, num_tokens=100, cache=cache))
+    kept.keeper.look()
+    kept.keeper.look()
+    assert counted("cenote_batch_inputs_count") - before == 1
+    assert kept.keeper._watchdog.limit_s == FLOOR_S
+
+
+def test_an_engine_that_announces_nonsense_is_not_used(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.judge("right")
+    os.write(kept.announcements.theirs, b"\x03\0\0\0abc")
+    kept.keeper._on_message(Pong(after=0))
+    assert kept.states == ["ready", "restarting"]
+    assert "This is a bug" in caplog.text
+
+
+def test_an_engine_is_ready_by_its_first_right_answer_and_a_late_one_does_not_end_it(kept: Kept) -> None:
+    assert not kept.keeper.is_ready
+    kept.judge("right", engine=0)  # of one before it
+    assert not kept.keeper.is_ready
+    kept.judge("right")
+    kept.judge("late")
+    assert (kept.keeper.is_ready, kept.keeper.was_ready, kept.front.links[0].is_ready) == (True, True, True)
+    assert kept.states == ["ready"]
+
+
+@pytest.mark.parametrize(("outcome", "num_wrong"), [("late", 0), ("wrong", 1)])
+def test_an_engine_that_fails_its_first_question_is_not_used(kept: Kept, outcome: str, num_wrong: int) -> None:
+    before = counted("cenote_known_answer_mismatches_total")
+    kept.judge(outcome)
+    kept.judge("right")  # of another front, a moment later
+    assert (kept.keeper.is_ready, kept.states) == (False, ["restarting"])
+    assert counted("cenote_known_answer_mismatches_total") - before == num_wrong
