@@ -16,8 +16,8 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope,
 from service import metrics
 from service.afterwards import AFTERWARDS
 from service.front.serving.serving import Serving
-from service.http.middleware.access_record import AccessRecord, trace_context
-from service.http.middleware.tracing import Tracing
+from service.http.middleware.trace_context import trace_context
+from service.http.middleware.tracing import FinishedRequest, Tracing
 from service.http.request_context import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
 from service.http.route_table import LABELS
 from service.http.tenant_counts import TENANTS
@@ -88,39 +88,44 @@ class LoggedRequest:
         await self.server_send(message)
 
     def account(self, ended_s: float, tracing: Tracing | None) -> None:
-        """Count the request, send its span if there is a `tracing`, and log it, all at the time that it ended."""
+        """Count the request, send its span if there is a `tracing`, and log it, all at the time that it ended.
+
+        Its line never has a body, a query, a key or a vector.
+        """
         scope, fields = self.scope, self.context.log_fields
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
-        method, path = str(scope.get("method")), scope["path"]
-        sent = self.context.headers.get(b"traceparent")
-        done = AccessRecord(
-            method=method if method in METHODS else OTHER,
-            route=LABELS.get(path) or _template_of(path),
-            status=self.status,
-            began_s=self.began_s,
-            began_ns=self.began_ns,
-            total_s=ended_s - self.began_s,
-            request_id=self.context.id,
-            trace=None if sent is None else trace_context(sent),
-            stages=self.stages,
-            log_fields=fields,
-        )
-        _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
-        metrics.REQUEST_SECONDS.observe(done.route, done.total_s)
+        path, method, total_s = scope["path"], str(scope.get("method")), ended_s - self.began_s
+        route = LABELS.get(path) or _template_of(path)
+        method = method if method in METHODS else OTHER
+        _requests(route, str(self.status if self.status in STATUSES else OTHER)).inc()
+        metrics.REQUEST_SECONDS.observe(route, total_s)
         if isinstance(tenant := fields.get(TENANT), str):
-            TENANTS.count(tenant, requests=1, errors=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
-        stages_ms = done.stages.ms()
+            TENANTS.count(tenant, requests=1, errors=self.status >= 400 and self.status != CLIENT_CLOSED_REQUEST)
+        stages_ms = self.stages.ms()
         for name, ms in stages_ms.items():
             metrics.STAGE_SECONDS.observe(name, ms / 1e3)
-        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else ""
+        sent = self.context.headers.get(b"traceparent")
+        trace = None if sent is None else trace_context(sent)
+        trace_id = trace.trace_id if trace else ""
+        if tracing is not None:
+            times = (self.began_s, self.began_ns, total_s)
+            trace_id = tracing.export(
+                FinishedRequest(method, route, self.status, *times, self.context.id, trace, self.stages)
+            )
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level):
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.
             record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
-            record.created = done.began_ns / 1e9 + done.total_s
+            record.created = self.began_ns / 1e9 + total_s
             record.msecs = record.created % 1 * 1e3
-            record.__dict__.update(done.line(stages_ms, trace_id))
+            shown = record.__dict__
+            shown.update(method=method, route=route, status=self.status, ms=round(total_s * 1e3, 1))
+            shown["request_id"] = self.context.id
+            shown.update({f"{name}_ms": round(ms, 1) for name, ms in stages_ms.items()})
+            shown.update(fields)
+            if trace_id:
+                shown["trace_id"] = trace_id
             logger.handle(record)
 
 

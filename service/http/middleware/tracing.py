@@ -7,11 +7,12 @@ which is made only when `--otlp-endpoint` is set.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from service.http.middleware.access_record import AccessRecord
+from service.http.middleware.trace_context import TraceContext
 from service.settings import SettingsError
+from service.stages import Stages
 
 logger = logging.getLogger("cenote.server")
 
@@ -20,6 +21,28 @@ SAY_EVERY_S = 60.0
 """Between two log lines about a collector that takes no spans."""
 EXPORTER = "opentelemetry.exporter"
 """Of the library's loggers, those that say why an export failed: each try, each batch."""
+
+
+class FinishedRequest(NamedTuple):
+    """The facts of a span.
+
+    Attributes:
+        method: one of HTTP's own, or `other`.
+        route: the template of its route, or `other`.
+        began_s: when it came, by `time.perf_counter`.
+        began_ns: the same by the wall clock, since the epoch.
+        trace: the trace that it belongs to, if its headers named one.
+    """
+
+    method: str
+    route: str
+    status: int
+    began_s: float
+    began_ns: int
+    total_s: float
+    request_id: str
+    trace: TraceContext | None
+    stages: Stages
 
 
 class FailedExports(logging.Handler):
@@ -82,7 +105,7 @@ class Tracing:
         self._provider.add_span_processor(BatchSpanProcessor(Exporter(endpoint=endpoint)))
         self._tracer = self._provider.get_tracer("cenote")
 
-    def export(self, done: AccessRecord) -> str:
+    def export(self, done: FinishedRequest) -> str:
         """Make a finished request a span; gives its trace id."""
         from opentelemetry.trace import SpanKind, StatusCode, format_trace_id, set_span_in_context
 
@@ -130,7 +153,7 @@ def _host_of(endpoint: str) -> str:
     )
 
 
-def _parent(done: AccessRecord) -> Any:
+def _parent(done: FinishedRequest) -> Any:
     """The caller's span; an empty context makes the span a trace's first."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
@@ -142,5 +165,5 @@ def _parent(done: AccessRecord) -> Any:
     return set_span_in_context(NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags)))
 
 
-def _ns(done: AccessRecord, at_s: float) -> int:
+def _ns(done: FinishedRequest, at_s: float) -> int:
     return done.began_ns + int((at_s - done.began_s) * 1e9)
