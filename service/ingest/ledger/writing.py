@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from types import TracebackType
 from typing import TypeVar
 
 from service.ingest.errors import FailureReason, IngestError
@@ -95,9 +94,7 @@ class Writer:
     async def __aenter__(self) -> "Writer":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Write what was collected, if the sink accepts it, and close the sink. The first error is the run's."""
         with suppress(IngestError):  # the run has already ended with an error
             await self.flush()

@@ -4,7 +4,6 @@ The only module of `service` that imports httpx: ingest runs on the user's machi
 """
 
 import ipaddress
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import httpx
@@ -79,9 +78,7 @@ class Client:
     async def __aenter__(self) -> "Client":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
     async def models(self) -> bytes:
