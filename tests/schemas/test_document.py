@@ -225,39 +225,6 @@ def test_every_discriminator_leads_to_the_branches_of_its_union() -> None:
         assert set(union["discriminator"]["mapping"].values()) == {branch["$ref"] for branch in union["oneOf"]}
 
 
-def test_the_routes_of_the_release_are_there() -> None:
-    assert {name for name, _ in operations()} == {
-        "createEmbedding",
-        "createEmbeddingStream",
-        "embed",
-        "createImageEmbeds",
-        "embedV1",
-        "createRerank",
-        "rerankV2",
-        "rerankAny",
-        "createScore",
-        "createScoreV1",
-        "embedTei",
-        "embedSparseTei",
-        "getInfo",
-        "tokenizeInputs",
-        "detokenizeTokens",
-        "tokenizeText",
-        "detokenizeText",
-        "checkApiKey",
-        "listModels",
-        "getModel",
-        "getLiveness",
-        "getReadiness",
-        "getHealth",
-        "getMetrics",
-        "getOpenapi",
-        "getOpenapiSdk",
-        "getDocs",
-        "getPlayground",
-    }
-
-
 def test_every_operation_has_one_success_and_one_error_schema() -> None:
     for name, operation in operations():
         bodies = {s: r["content"] for s, r in operation["responses"].items()}
