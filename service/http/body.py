@@ -98,16 +98,21 @@ async def _read(request: AnyRequest, serving: Serving, lease: Lease, max_bytes: 
 
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
-    if WHOLE_BODY in request.scope:  # nothing has to be waited for, and a timer costs more than all else here
-        return [(await _next_chunk(request, lease, max_bytes))[0]]
     settings, began_s = serving.settings, asyncio.get_running_loop().time()
+    # Where all of it has come there is no timer, which would cost more than all else here.
+    timeout_s = None if WHOLE_BODY in request.scope else settings.body_timeout_s
     chunks: list[bytes] = []
     num_bytes, is_more = 0, True
     try:
-        async with asyncio.timeout(settings.body_timeout_s) as deadline:
+        async with asyncio.timeout(timeout_s) as deadline:
             while is_more:
-                chunk, is_more = await _next_chunk(request, lease, max_bytes - num_bytes)
+                message = await request.receive()
+                assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
+                chunk, is_more = message["body"], message.get("more_body", False)
                 num_bytes += len(chunk)
+                if num_bytes > max_bytes:
+                    raise RequestEntityTooLarge
+                lease.add_bytes(len(chunk))
                 chunks.append(chunk)
                 if is_more:
                     fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s
@@ -115,17 +120,6 @@ async def _read(request: AnyRequest, serving: Serving, lease: Lease, max_bytes: 
     except TimeoutError:
         raise InputError("body_timeout", f"the body: {num_bytes} bytes came, then too little for too long") from None
     return chunks
-
-
-async def _next_chunk(request: AnyRequest, lease: Lease, max_bytes: int) -> tuple[bytes, bool]:
-    """The next bytes of the body, `max_bytes` at most, and whether there may be more."""
-    message = await request.receive()
-    assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
-    chunk = message["body"]
-    if len(chunk) > max_bytes:
-        raise RequestEntityTooLarge
-    lease.add_bytes(len(chunk))
-    return chunk, message.get("more_body", False)
 
 
 def check_kind(context: RequestContext, media_type: str) -> None:

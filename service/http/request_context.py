@@ -60,14 +60,6 @@ class RequestContext:
     meter: KeyMeter | None = None
 
 
-def header(scope: Mapping[str, Any], name: bytes) -> bytes:
-    """The first value of a header; empty where it is absent. Servers give names in lower case."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return bytes(value)
-    return b""
-
-
 def open_request(scope: Scope | dict[str, Any]) -> RequestContext:
     """Give a request its context.
 

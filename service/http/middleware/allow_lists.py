@@ -8,6 +8,8 @@ Source: the Fetch standard, "CORS protocol".
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
@@ -15,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from service.errors import InputError
 from service.http.answer_headers import HEADERS
 from service.http.errors import refuse
-from service.http.request_context import PROBES, header
+from service.http.request_context import PROBES
 from service.settings import SettingsError
 
 ANY = "*"
@@ -53,7 +55,7 @@ class AllowedHosts:
 
 def _host(scope: Scope) -> bytes:
     """The name without its port, in lower case; brackets of an IPv6 address stay."""
-    host = header(scope, b"host").lower()
+    host = _header(scope, b"host").lower()
     name, _, port = host.rpartition(b":")
     return name if port.isdigit() else host
 
@@ -83,8 +85,8 @@ class AllowedOrigins:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        allowing = self._allowing(header(scope, b"origin"))
-        if scope["method"] == "OPTIONS" and header(scope, b"access-control-request-method") and len(allowing) > 1:
+        allowing = self._allowing(_header(scope, b"origin"))
+        if scope["method"] == "OPTIONS" and _header(scope, b"access-control-request-method") and len(allowing) > 1:
             await _answer_preflight(scope, send, allowing)
             return
 
@@ -106,7 +108,7 @@ class AllowedOrigins:
 
 async def _answer_preflight(scope: HTTPScope, send: Send, allowing: Headers) -> None:
     """Allow any header: a header's value, a key above all, is checked when the request comes."""
-    wanted = header(scope, b"access-control-request-headers")
+    wanted = _header(scope, b"access-control-request-headers")
     headers: Headers = [
         *(pair for pair in allowing if pair != EXPOSE),
         (b"access-control-allow-methods", b"GET, HEAD, POST"),
@@ -126,3 +128,11 @@ def _checked(origin: str) -> str:
             "scheme, a host and perhaps a port, nothing after (`https://app.example,http://localhost:5173`), or `*`"
         )
     return origin.lower()
+
+
+def _header(scope: Mapping[str, Any], name: bytes) -> bytes:
+    """The first value of a header; empty where it is absent. Servers give names in lower case."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return bytes(value)
+    return b""
