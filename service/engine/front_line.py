@@ -54,7 +54,7 @@ class SocketLine:
         """Enter a step into the front's pipe; nothing where it has gone, or has not looked for too long."""
         if len(self._steps) < MAX_UNREAD_STEPS:
             self._steps.append(memoryview(frame(step)))
-        with suppress(OSError):  # full, or the front has gone
+        with suppress(OSError):  # full, or the front has exited
             while self._steps:
                 self._steps[0] = self._steps[0][os.write(self._pipe, self._steps[0]) :]
                 if not self._steps[0]:
@@ -71,7 +71,7 @@ class SocketLine:
             self._outbox.put(None)
 
     def read_forever(self, index: int, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
-        """Announce itself to the engine's inbox, then move messages there until the front has gone."""
+        """Announce itself to the engine's inbox, then move messages there until the front has exited."""
         channel: BlockingChannel[FrontMessage] = BlockingChannel(self._sock, FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
         inbox.put(Joined(index, self))
         with suppress(OSError):
@@ -95,7 +95,7 @@ class SocketLine:
 
 
 def accept_fronts(passed: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
-    """Take in fronts for ever: each is its index, with the descriptors of its socket and its pipe."""
+    """Take in fronts indefinitely: each is its index, with the descriptors of its socket and its pipe."""
     while True:
         name, descriptors, _, _ = socket.recv_fds(passed, 16, 2)
         if not name:

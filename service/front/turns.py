@@ -1,7 +1,7 @@
 """Long work on the event loop, in slices: one slice a turn of the loop, however many requests have some.
 
 Not a thread: what prints numbers holds Python's global lock, and a loop that asks for it waits a whole switch interval
-behind each thread that has it. A slice of half a millisecond on the loop itself delays nobody by more than that.
+after each thread that has it. A slice of half a millisecond on the loop itself delays nobody by more than that.
 Knows no HTTP.
 """
 

@@ -18,7 +18,7 @@ from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepKind, StepReport, StepStarted
 
 Announcement = StepStarted | StepReport
-"""What goes over a pipe; reports only to the keeper."""
+"""Messages over a pipe; reports only to the keeper."""
 
 Announce = Callable[[StepKind, int, list[int]], None]
 """Announces a step of so many tokens for these requests, before it runs."""
@@ -101,7 +101,7 @@ class Announcements:
         os.close(self.theirs)
 
     def read(self) -> list[Announcement]:
-        """What was announced since the last look, in order; nothing once this end is closed.
+        """Read what was announced since the last look, in order; nothing once this end is closed.
 
         Of an announcement that the engine died in the middle of, the step never began.
         """

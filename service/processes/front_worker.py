@@ -52,7 +52,7 @@ async def _run(sock: socket.socket, passing: socket.socket, counts_fd: int, aren
 
     def lost() -> None:
         AFTERWARDS.finish()
-        logger.error("the main process has gone; this front ends")
+        logger.error("the main process exited; stopping this front")
         os._exit(1)
 
     link.adopt, link.closed, link.lost = server.adopt, server.no_more_come, lost

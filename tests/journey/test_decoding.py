@@ -1,4 +1,4 @@
-"""What images are laid over, where they are decoded, and that neither changes anything else."""
+"""Backgrounds of images and the place of their decoding; neither changes anything else."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""Two fronts and one engine behind one address: what a client sees of it, and what is left when a process dies."""
+"""Two fronts and one engine after one address: what a client sees of it, and what is left when a process dies."""
 
 import http.client
 import os

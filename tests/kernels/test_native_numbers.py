@@ -89,7 +89,7 @@ def test_no_rows() -> None:
 
 
 def test_no_number_is_longer_than_its_place() -> None:
-    """Nine digits behind five zeros, and with an exponent of two places."""
+    """Nine digits after five zeros, and with an exponent of two places."""
     longest = max(
         len(part) for row in print_rows_reference(drawn(2000, seed=5)[np.newaxis]) for part in bytes(row).split(b",")
     )

@@ -72,7 +72,7 @@ class Watch:
             self._series.wrong_answers.inc()
             logger.error("a replica gave a wrong answer: %s", error)
         except Exception as error:  # noqa: BLE001  # Ray has dozens, all with the same meaning here
-            logger.warning("the known question was not answered: %s", type(error).__name__)
+            logger.warning("the health probe was not answered: %s", type(error).__name__)
         else:
             return True
         return False

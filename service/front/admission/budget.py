@@ -2,8 +2,8 @@
 
 Above the service's limits every request is refused (`overloaded`), above a tenant's share those of the tenant
 (`rate_limit_exceeded`), so that no tenant can take all. The limits are those of all fronts together. What exceeds a
-limit by itself is accepted when it is alone, so nothing is refused for ever. Independent of HTTP and of the engine's
-order.
+limit by itself is accepted when it is alone, so nothing is refused indefinitely. Independent of HTTP and of the
+engine's order.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class Budget:
 
     @property
     def held(self) -> Load:
-        """What this front holds, without what was dropped."""
+        """Load of this front, without what was dropped."""
         held = Load()
         held.add(self.row.held)
         for _, load in tuple(self._dropped):
@@ -149,11 +149,11 @@ class Budget:
                 del self._rows[tenant.name]
 
     def has_inputs(self) -> bool:
-        """Whether anybody's inputs are under way."""
+        """True if anybody's inputs are under way."""
         return (self._within or self).row.whole().num_inputs > 0
 
     def has_bulk_room(self, tenant: Tenant) -> bool:
-        """Whether a stream may take more: there is enough space left for single requests."""
+        """True if a stream may take more: there is enough space left for single requests."""
         if tenant.name and not self._row_of(tenant).whole().is_below(self._tenant_limits.part(BULK_SHARE)):
             return False
         has_room = self.row.whole().is_below(self._limits.part(BULK_SHARE))
@@ -182,7 +182,7 @@ class Budget:
 
 
 class Lease:
-    """What one request holds of a budget, until `close` or the end of a `with`.
+    """The part of a budget that one request holds, until `close` or the end of a `with`.
 
     Attributes:
         tenant: of the request.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What a budget is of.
+    """The kind of a budget.
 
     Attributes:
         name: in the table of all fronts.

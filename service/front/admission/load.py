@@ -29,11 +29,11 @@ class Load:
         return Load(*(max(1, int(most * share)) for most in (self.num_inputs, self.num_tokens, self.num_bytes)))
 
     def is_nothing(self) -> bool:
-        """Whether it is no work at all."""
+        """True if it is no work at all."""
         return not (self.num_inputs or self.num_tokens or self.num_bytes or self.num_bodies)
 
     def has_room(self, more: "Load", limits: "Load") -> bool:
-        """Whether `more` still fits; what exceeds a limit by itself fits when there is nothing else of its kind."""
+        """True if `more` still fits; what exceeds a limit by itself fits when there is nothing else of its kind."""
         if (
             self.num_inputs + more.num_inputs <= limits.num_inputs
             and self.num_tokens + more.num_tokens <= limits.num_tokens
@@ -47,7 +47,7 @@ class Load:
         return self.num_bytes == 0 or not more.num_bytes
 
     def is_below(self, limits: "Load") -> bool:
-        """Whether it is below each limit."""
+        """True if it is below each limit."""
         return (
             self.num_inputs < limits.num_inputs
             and self.num_tokens < limits.num_tokens

@@ -33,7 +33,7 @@ class StreamWindow:
         self._has_left = asyncio.Event()
 
     def is_used(self) -> bool:
-        """Whether any lines are under way."""
+        """True if any lines are under way."""
         return self._under_way.num_inputs > 0
 
     async def enter(self, load: Load) -> None:
@@ -85,7 +85,7 @@ class StreamRateLimit:
 
     @property
     def is_void(self) -> bool:
-        """Whether the key was removed from the file."""
+        """True if the key was removed from the file."""
         return self._meter is not None and self._meter.is_revoked
 
     def due_s(self, num_lines: int) -> float:

@@ -1,4 +1,4 @@
-"""How an engine is, and what requests are answered while there is none."""
+"""State of an engine, and the answer to requests while there is none."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -23,9 +23,7 @@ class Refusal:
 
 
 RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
-DRAINING = Refusal(
-    "server_draining", "this server is going and had no time left for the request; send it to another", 1
-)
+DRAINING = Refusal("server_draining", "the server is shutting down; send it to another", 1)
 
 
 class EngineBrokenError(Exception):

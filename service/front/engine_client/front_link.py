@@ -125,7 +125,7 @@ class FrontLink(Protocol):
         ...
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
-        """What another front has bound a name to, as `UuidStore.packed` gives it; empty where none has."""
+        """Content that another front has bound a name to, as `UuidStore.packed` gives it; empty where none has."""
         ...
 
     async def scrape(self) -> bytes:

@@ -1,1 +1,1 @@
-"""What all fronts of a service have in common: the engine of each model, the series, clients' names for images."""
+"""Shared by all fronts of a service: the engine of each model, the series, clients' names for images."""

@@ -14,7 +14,7 @@ from service.ipc.descriptors import open_passing, pass_descriptors
 
 @dataclass(slots=True)
 class EngineLink:
-    """What there is between one front and one model's engines.
+    """Connection of one front and one model's engines.
 
     Attributes:
         is_loaded: the front has read the model's files, and takes an engine.
@@ -53,7 +53,7 @@ class HubFront(Protocol):
         ...
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
-        """What a name is bound to there, as `UuidStore.packed` gives it; empty where it is unknown."""
+        """Content that a name is bound to there, as `UuidStore.packed` gives it; empty where it is unknown."""
         ...
 
 

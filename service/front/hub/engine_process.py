@@ -12,7 +12,7 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import EngineMessage
 
 NUM_SPINS = "15000"
-"""How often libgomp's threads look for the next piece of a forward before they sleep: up to a millisecond. Its own
+"""Spins of libgomp's threads before they sleep, in wait for the next piece of a forward: up to a millisecond. Its own
 300,000 keep the core from the front and, where cores are shared, from the thread that is waited for; with none a small
 forward takes half as long again (docs/decisions/front.md)."""
 

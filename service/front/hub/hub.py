@@ -1,4 +1,4 @@
-"""What the main process of a service is to its fronts: keeps the engines, gathers the series, asks one for another.
+"""The main process, as its fronts see it: keeps the engines, gathers the series, asks one for another.
 
 With one front the hub is in that front's process (`hosted_front.py`).
 """
@@ -35,7 +35,7 @@ class Hub:
 
     @property
     def has_failed(self) -> bool:
-        """Whether one of the models can never have an engine."""
+        """True if one of the models can never have an engine."""
         return any(keeper.has_failed for keeper in self.keepers)
 
     def on_report(self, front: HubFront, message: EngineReport) -> None:
@@ -50,7 +50,7 @@ class Hub:
         return metrics.joined([generate_latest(metrics.SERVICE), *of_fronts])
 
     async def find_uuid(self, asking: HubFront, tenant: bytes, uuid: str) -> bytes:
-        """What another front has bound a name to, as `UuidStore.packed` gives it; empty where none has."""
+        """Content that another front has bound a name to, as `UuidStore.packed` gives it; empty where none has."""
         others = [front for front in self._fronts if front is not asking and front.is_serving]
         found = await asyncio.gather(*[front.find_uuid(tenant, uuid) for front in others])
         return max(found, key=len, default=b"")

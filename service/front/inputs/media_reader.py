@@ -33,7 +33,7 @@ from service.prompt.profile.profile import Modality
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaRules:
-    """Which media one server takes for one model, and how it reads them.
+    """Media that one server accepts for one model, and how it reads them.
 
     Attributes:
         image_rule: how images are resized; None where the model takes none.
@@ -100,12 +100,12 @@ class MediaReader:
 
     @property
     def image_rule(self) -> ImageRule | None:
-        """How images are resized; None where the model takes none."""
+        """Rule by which images are resized; None where the model takes none."""
         return self._rule
 
     @property
     def takes_images(self) -> bool:
-        """Whether the model takes images."""
+        """True if the model takes images."""
         return self._rule is not None
 
     def names_to_ask(self, places: Iterable[PlacedMedia]) -> set[str]:
@@ -227,5 +227,5 @@ class MediaReader:
 
 
 def url_of(source: ImageSource) -> str:
-    """What an image's source says, whichever of its two forms it has."""
+    """Return the URL of an image's source, in either of its two forms."""
     return source if isinstance(source, str) else source.url

@@ -33,7 +33,7 @@ MAX_KNOWN = 1024
 
 
 class KnownFiles(Generic[T]):
-    """What containers say, by tenant's salt and file digest; least recently used out first."""
+    """Facts of containers, by tenant's salt and file digest; the least recently used is dropped first."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[bytes, bytes], T] = OrderedDict()

@@ -94,7 +94,7 @@ def _contents(source: Content | list[Message], param: str) -> list[tuple[str, st
 
 
 def is_short(inputs: Sequence[JobInput]) -> bool:
-    """Whether all of it is plain text of a few words, which is tokenized sooner than a thread is reached."""
+    """True if all of it is plain text of a few words, which is tokenized sooner than a thread is reached."""
     if len(inputs) > MAX_SHORT_INPUTS:
         return False
     num_chars = 0

@@ -23,7 +23,7 @@ AskOthers = Callable[[bytes, str], Awaitable[bytes]]
 
 
 class PackedName(msgspec.Struct, frozen=True, array_like=True):
-    """What a name stands for, on its way to another front."""
+    """Content of a name, on its way to another front."""
 
     kind: Literal["file", "features"]
     item: bytes
@@ -85,7 +85,7 @@ class UuidStore:
         self._keep(tenant, uuid, item, frozenset((item.identity, *equal_identities)))
 
     def packed(self, tenant: bytes, uuid: str) -> bytes:
-        """What a tenant's name stands for, for another front; empty where it is unknown here."""
+        """Content of a tenant's name, for another front; empty where it is unknown here."""
         bound = self.find(tenant, uuid)
         if bound is None:
             return b""

@@ -20,7 +20,7 @@ from service.settings import Settings
 
 
 def decode_limits(settings: Settings) -> DecodeLimits:
-    """What images are refused."""
+    """Limits beyond which images are refused."""
     return DecodeLimits(
         max_pixels=settings.max_image_pixels,
         max_encoded_bytes=settings.max_image_bytes,
@@ -29,7 +29,7 @@ def decode_limits(settings: Settings) -> DecodeLimits:
 
 
 def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
-    """How files are read where a request does not say."""
+    """Return the reading of files where a request does not say."""
     color, images = settings.image_background, model.profile.images
     upright = settings.image_orientation == "apply"
     if color is not None:
@@ -38,7 +38,7 @@ def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
 
 
 def feature_rule(settings: Settings, model: ServedModel, tower: bytes | None = None) -> FeatureRule:
-    """What features in place of images must look like; `tower`, or else the model's fingerprint, names their origin."""
+    """Rule for features in place of images; `tower`, or else the model's fingerprint, names their origin."""
     origin, images = features_origin(tower or model.fingerprint), model.profile.images
     is_accepted = settings.image_embeds == "accept"
     if images is None:
@@ -53,7 +53,7 @@ def feature_rule(settings: Settings, model: ServedModel, tower: bytes | None = N
 
 
 def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
-    """Which frames of a video the model sees; None when it sees none."""
+    """Rule by which frames of a video are sampled; None when the model sees none."""
     rule = model.profile.images.video_rule if model.profile.images else None
     if rule is None:
         return None
@@ -62,7 +62,7 @@ def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
 
 
 def video_limits(settings: Settings) -> VideoLimits:
-    """What video files are refused."""
+    """Limits beyond which video files are refused."""
     return VideoLimits(
         max_encoded_bytes=settings.max_media_bytes,
         max_duration_s=settings.max_video_s,
@@ -71,7 +71,7 @@ def video_limits(settings: Settings) -> VideoLimits:
 
 
 def audio_limits(settings: Settings) -> AudioLimits:
-    """What audio files are refused."""
+    """Limits beyond which audio files are refused."""
     return AudioLimits(max_encoded_bytes=settings.max_media_bytes, max_duration_s=settings.max_audio_s)
 
 
@@ -82,7 +82,7 @@ def media_rules(
     local_files: LocalFiles | None = None,
     tower: bytes | None = None,
 ) -> MediaRules:
-    """Which media are accepted, and how they are read."""
+    """Rules of accepted media and of reading them."""
     return MediaRules(
         image_rule=model.pixel_rule,
         features=feature_rule(settings, model, tower),
@@ -97,7 +97,7 @@ def media_rules(
 
 
 def input_reader(settings: Settings, model: ServedModel, tower: bytes, uuids: Uuids, shared: Resources) -> InputReader:
-    """What reads the inputs of every request for a model."""
+    """Return the reader of the inputs of every request for a model."""
     videos, audio, pages = shared.decoders.videos, shared.decoders.audio, shared.decoders.pages
     return InputReader(
         model=model,

@@ -31,7 +31,7 @@ logger = logging.getLogger("cenote.serving")
 LOADING_RETRY_S = 5
 
 FAILED = "the model could not be loaded; the server's log says why"
-"""What clients are told: the reason may name folders and devices."""
+"""Message to clients: the reason may name folders and devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ModelServing:
 
     @property
     def has_been_ready(self) -> bool:
-        """Whether its health probe has passed once."""
+        """True if its health probe has passed once."""
         return self._online is not None
 
     def online(self) -> Online:
@@ -94,7 +94,7 @@ class ModelServing:
         return self._online
 
     def health(self) -> ModelHealth:
-        """How it is."""
+        """Health of the model."""
         if self.failure is not None:
             return ModelHealth(name=self.name, status="failed", detail=self.failure)
         if self.keeper is None:

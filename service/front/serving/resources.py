@@ -1,4 +1,4 @@
-"""What all requests of a service share, whichever of its models they mean."""
+"""Resources that all requests of a service share, whichever of its models they mean."""
 
 from dataclasses import dataclass, field
 

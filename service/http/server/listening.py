@@ -38,7 +38,7 @@ DRAIN_TIMEOUT_S = 5.0
 """For the rest of a body that is not read, such as one refused for its size: its sender reads the answer after it."""
 
 WRITE_TIMEOUT_S = 10.0
-"""How long a client may read nothing of its answer at first."""
+"""Longest time that a client may read nothing of its answer at first."""
 
 NUM_OTHER_DESCRIPTORS = 512
 """Files, sockets and pipes beside the connections."""
@@ -46,7 +46,7 @@ NUM_OTHER_DESCRIPTORS = 512
 REASONS = {
     errno.EADDRINUSE: "{flag}: {address} is in use by another program; stop that one, or give another port",
     errno.EADDRNOTAVAIL: "--host {host}: {address} is no address of this machine",
-    errno.EACCES: "{flag}: this user may not listen on {address}; ports from 1024 up are for everybody",
+    errno.EACCES: "{flag}: this user may not listen on {address}; ports below 1024 need privileges",
 }
 
 

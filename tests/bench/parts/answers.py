@@ -14,7 +14,7 @@ and a start of the server or an hour of the machine moves it by another."""
 
 
 def run(stage: Stage) -> Measured:
-    """What each vector of a large answer takes, the forward included."""
+    """Time of each vector of a large answer, the forward included."""
     texts = stage.texts.texts(stage.scale.num_vectors, TEXT_TOKENS)
     forms = ("base64", "floats")
     works = [Work([text_body(texts, form)]) for form in ("base64", "float")]

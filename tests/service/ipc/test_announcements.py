@@ -18,7 +18,7 @@ def step(number: int, num_ids: int = 1) -> StepStarted:
 
 
 def read(front: Announcements) -> list[StepStarted]:
-    """What was announced just now, at a time that compares."""
+    """Announcements of just now, at a time that compares."""
     steps = front.read()
     assert all(abs(time.monotonic() - one.began_s) < 60 for one in steps)
     return [msgspec.structs.replace(one, began_s=1.5) for one in steps]

@@ -43,7 +43,7 @@ def test_one_request_over_a_limit_still_runs_when_it_is_alone() -> None:
 
 
 def body(queue: Budget, num_announced: int) -> Lease:
-    """What a request leases before its body is read."""
+    """The leases of a request before its body is read."""
     return queue.take(EVERYBODY, ONE_BODY, ONE_MORE, Load(num_bytes=num_announced))
 
 

@@ -40,7 +40,7 @@ def queues(num: int = 2, share: float = 1.0) -> list[Budget]:
 
 
 def body(queue: Budget, num_announced: int) -> Lease:
-    """What a request leases before its body is read."""
+    """The leases of a request before its body is read."""
     return queue.take(EVERYBODY, ONE_BODY, ONE_MORE, Load(num_bytes=num_announced))
 
 

@@ -1,4 +1,4 @@
-"""What fronts show each other through shared memory: rows, their tables, and a front that has died."""
+"""Counts that fronts share through shared memory: rows, their tables, and a front that has died."""
 
 import signal
 import subprocess

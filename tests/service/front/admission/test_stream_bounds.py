@@ -1,4 +1,4 @@
-"""What keeps a stream within bounds: its window, the part of the queue that it leaves alone, the toll of its key."""
+"""Bounds of a stream: its window, the part of the queue that it leaves alone, the toll of its key."""
 
 import asyncio
 

@@ -169,7 +169,7 @@ def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: in
 
 
 async def compared(patience_s: float, num_callers: int, threads: list[str]) -> list[object]:
-    """What became of each caller's comparison; the threads of its steps."""
+    """Result of each caller's comparison, and the threads of its steps."""
     embedder = embedder_of(Engine())
 
     def steps() -> Steps[float]:

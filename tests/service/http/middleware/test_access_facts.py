@@ -1,4 +1,4 @@
-"""What a line tells of who asked, what it cost and why it was refused, and the same counted by tenant."""
+"""Fields of a line: who asked, the cost, the reason of a refusal; and the same counted by tenant."""
 
 import re
 from collections.abc import Callable
