@@ -13,7 +13,7 @@ import uvicorn
 from service.front.serving.serving import Serving
 from service.http.server.connection import Connection
 from service.http.server.pacing import ChunkTurns, ConnectionLimits
-from service.http.server.peers import Arrival, Verdict
+from service.http.server.peers import Arrival, ArrivalVerdict
 from service.http.server.places import Places
 from service.http.server.server import DrainingServer
 
@@ -65,7 +65,7 @@ class AdoptingServer(DrainingServer):
             await asyncio.get_running_loop().connect_accepted_socket(protocol, sock)
         except OSError:  # it has closed meanwhile
             sock.close()
-            if arrival.verdict is Verdict.FREE:
+            if arrival.verdict is ArrivalVerdict.FREE:
                 self._changed(arrival.peer, -1)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -14,7 +14,7 @@ import socket  # noqa: TID251  # of our own server
 from collections import deque
 from collections.abc import Sequence
 
-from service.http.server.peers import PeerRule, Verdict
+from service.http.server.peers import ArrivalVerdict, PeerRule
 from service.processes.front_process import FrontProcess
 
 logger = logging.getLogger("cenote.main")
@@ -109,15 +109,15 @@ class Dispatcher:
         def order(one: FrontProcess) -> tuple[bool, int, int, int]:
             tally = one.connections
             num_waiting = 0
-            if verdict is Verdict.PEER_HAS_ITS_SHARE:
+            if verdict is ArrivalVerdict.PEER_HAS_ITS_SHARE:
                 num_waiting = tally.of[peer]
-            elif verdict is Verdict.ALL_TAKEN:
+            elif verdict is ArrivalVerdict.ALL_TAKEN:
                 num_waiting = max(tally.of.values(), default=0)
             return one.is_late, -num_waiting, tally.num, (one.index - self._next) % num
 
         for front in sorted((one for one in serving if one.num_ready == num_ready), key=order):
             if front.pass_descriptors(b"connection %d %s" % (verdict, peer.encode()), (connection.fileno(),)):
-                if verdict is Verdict.FREE:  # else it says itself whether another has made way
+                if verdict is ArrivalVerdict.FREE:  # else it says itself whether another has made way
                     front.connections.change(peer, 1)
                 return True
         return False

@@ -23,7 +23,7 @@ from service.front.engine_client.front_link import (
     Strikes,
 )
 from service.front.inputs.uuids import UuidStore
-from service.http.server.peers import Arrival, Verdict
+from service.http.server.peers import Arrival, ArrivalVerdict
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import watch_passing
 from service.processes.messages import Answer, AskSeries, AskUuid, ConnectionsChanged, StartFront, ToFront
@@ -143,7 +143,7 @@ class MainLink:
         if what == b"engine" and (follower := self._followers.get(int(rest[0]))) is not None:
             follower.on_engine(int(rest[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
         elif what == b"connection" and self.adopt is not None:
-            self.adopt(socket.socket(fileno=descriptors[0]), Arrival(rest[1].decode(), Verdict(int(rest[0]))))
+            self.adopt(socket.socket(fileno=descriptors[0]), Arrival(rest[1].decode(), ArrivalVerdict(int(rest[0]))))
         elif what == b"closed":
             self.closed()
         else:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from service.engine.shared_tiers.disk_folder import DiskFolder
-from service.engine.shared_tiers.health import Counts, TierBreaker
+from service.engine.shared_tiers.health import TierBreaker, TierCounts
 from service.ipc.reports import TierReport
 
 logger = logging.getLogger("cenote.engine")
@@ -34,7 +34,7 @@ class DiskTier:
                 "once the lock is free",
                 lock_s,
             )
-        self._counts = Counts("disk")
+        self._counts = TierCounts("disk")
         self._breaker = TierBreaker()
 
     def get(self, name: str) -> bytes | None:

@@ -45,7 +45,7 @@ class TierBreaker:
         return self._num_failures == MAX_FAILURES
 
 
-class Counts:
+class TierCounts:
     """Counters of one tier since the start. Two threads count, a third reads."""
 
     def __init__(self, tier: TierName) -> None:

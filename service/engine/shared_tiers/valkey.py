@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from service.engine.shared_tiers.health import Counts, TierBreaker
+from service.engine.shared_tiers.health import TierBreaker, TierCounts
 from service.ipc.reports import TierReport
 
 logger = logging.getLogger("cenote.engine")
@@ -49,7 +49,7 @@ class ValkeyTier:
         )
         self._errors = (RedisError, OSError)
         self._full = OutOfMemoryError
-        self._counts = Counts("valkey")
+        self._counts = TierCounts("valkey")
         self._breaker = TierBreaker()
         self._last_error: Exception | None = None
         threading.Thread(target=self._greet, name="valkey-greet", daemon=True).start()

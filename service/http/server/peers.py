@@ -23,7 +23,7 @@ PEER_BITS = 64
 """Of an IPv6 address: the shortest network that a provider gives away, within which a client chooses its address."""
 
 
-class Verdict(IntEnum):
+class ArrivalVerdict(IntEnum):
     """Verdict on a new connection."""
 
     FREE = 0
@@ -35,7 +35,7 @@ class Arrival(NamedTuple):
     """A new connection: whose it is, and what it meets."""
 
     peer: str
-    verdict: Verdict
+    verdict: ArrivalVerdict
 
 
 class Tally:
@@ -89,8 +89,8 @@ class PeerRule:
             num += tally.num
             num_of_peer += tally.of[peer]
         if peer != PROXY and num_of_peer >= self.max_of_peer:
-            return Arrival(peer, Verdict.PEER_HAS_ITS_SHARE)
-        return Arrival(peer, Verdict.ALL_TAKEN if num >= self.max_connections else Verdict.FREE)
+            return Arrival(peer, ArrivalVerdict.PEER_HAS_ITS_SHARE)
+        return Arrival(peer, ArrivalVerdict.ALL_TAKEN if num >= self.max_connections else ArrivalVerdict.FREE)
 
 
 @lru_cache(4096)

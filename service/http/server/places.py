@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.http.server.peers import Arrival, PeerRule, Tally, Verdict
+from service.http.server.peers import Arrival, ArrivalVerdict, PeerRule, Tally
 
 NUM_SPARE = 64
 """Places above the limit, for those whose head is read in case it is a probe's; whoever has none is answered unread."""
@@ -74,9 +74,11 @@ class Places:
     def take(self, guest: Guest, arrival: Arrival) -> Place | None:
         """A place for a new connection, which waits from now on; None where there is none, not even a spare one."""
         peer, verdict = arrival
-        if verdict is Verdict.FREE or self._make_room(peer if verdict is Verdict.PEER_HAS_ITS_SHARE else None):
+        if verdict is ArrivalVerdict.FREE or self._make_room(
+            peer if verdict is ArrivalVerdict.PEER_HAS_ITS_SHARE else None
+        ):
             self.tally.change(peer, 1)
-            if verdict is not Verdict.FREE:
+            if verdict is not ArrivalVerdict.FREE:
                 self._changed(peer, 1)
             place = Place(peer, False, self._lines.setdefault(peer, OrderedDict()))
         else:

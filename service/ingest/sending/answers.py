@@ -34,7 +34,7 @@ class CacheCounts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """An answer of either route.
 
     Attributes:

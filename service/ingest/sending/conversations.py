@@ -15,7 +15,7 @@ import orjson
 from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
-from service.ingest.sending.answers import Answer, CacheCounts, ItemError, read_components
+from service.ingest.sending.answers import CacheCounts, ItemError, ServerAnswer, read_components
 from service.ingest.sending.images import LoadedImage
 from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
 from service.ingest.sending.videos import LoadedFrames
@@ -79,7 +79,7 @@ class Conversations:
             conversations.append([*system, {"role": "user", "content": parts}])
         return orjson.dumps(self._settings | {"on_error": "per_item", "messages": conversations})
 
-    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """Read vectors, errors and cache counts.
 
         Raises:
@@ -87,7 +87,7 @@ class Conversations:
         """
         return self._answer(body, len(asks))
 
-    def _answer(self, body: bytes, num_inputs: int) -> Answer:
+    def _answer(self, body: bytes, num_inputs: int) -> ServerAnswer:
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except msgspec.DecodeError as error:
@@ -96,7 +96,7 @@ class Conversations:
             raise IngestError(f"{self.path} answered {len(answer.data)} vectors, expected {num_inputs}")
         usage = answer.usage
         counts = CacheCounts(usage.encoder_cache_hits, usage.encoder_cache_misses)
-        return Answer([self._vectors(entry) for entry in answer.data], counts)
+        return ServerAnswer([self._vectors(entry) for entry in answer.data], counts)
 
     def _vectors(self, entry: _Entry) -> Vectors | ItemError:
         if entry.error is not None:

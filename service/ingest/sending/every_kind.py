@@ -11,7 +11,7 @@ import orjson
 from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
-from service.ingest.sending.answers import Answer, CacheCounts, ItemError, read_components
+from service.ingest.sending.answers import CacheCounts, ItemError, ServerAnswer, read_components
 from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
 from service.ingest.sending.videos import LoadedFrames
 from service.ingest.vectors import SparseVector, VectorKind, Vectors
@@ -68,7 +68,7 @@ class EveryKind:
         settings = self._settings | ({} if asks[0].instruction is None else {"instruction": asks[0].instruction})
         return orjson.dumps(settings | {"inputs": [_input(ask, media.get(ask.item.id)) for ask in asks]})
 
-    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """Read vectors, errors and cache counts.
 
         Raises:
@@ -85,7 +85,7 @@ class EveryKind:
                 raise IngestError(f"{self.path} answered {got} {kind} vectors, expected {num_inputs}")
         entries = [errors.get(index) or self._vectors(answer.embeddings, index) for index in range(num_inputs)]
         counted = CACHE.search(headers.get("x-encoder-cache", ""))
-        return Answer(entries, CacheCounts(*map(int, counted.groups())) if counted else CacheCounts())
+        return ServerAnswer(entries, CacheCounts(*map(int, counted.groups())) if counted else CacheCounts())
 
     def _vectors(self, found: _Embeddings, index: int) -> Vectors:
         outputs, dimensions = self._plan.outputs, self._plan.dimensions

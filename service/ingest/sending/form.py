@@ -10,7 +10,7 @@ from typing import Protocol
 
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
-from service.ingest.sending.answers import Answer
+from service.ingest.sending.answers import ServerAnswer
 from service.ingest.sending.conversations import Conversations
 from service.ingest.sending.every_kind import EveryKind
 from service.ingest.sending.late_chunks import ChunkedTexts
@@ -35,7 +35,7 @@ class RequestForm(Protocol):
         """The request for `asks`, in order, with media by the item's id; asks of one image are adjacent."""
         ...
 
-    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """The body of a 200, an entry for each ask.
 
         Raises:

@@ -9,7 +9,7 @@ import orjson
 
 from service.ingest.errors import FailureReason
 from service.ingest.item import Ask, FailedAsk
-from service.ingest.sending.answers import Answer, ItemError
+from service.ingest.sending.answers import ItemError, ServerAnswer
 from service.ingest.sending.conversations import Conversations
 from service.ingest.sending.media import LoadedMedia
 
@@ -34,7 +34,7 @@ class ChunkedTexts(Conversations):
         settings = self._settings | ({} if instruction is None else {"instruction": instruction})
         return orjson.dumps(settings | {"input": late.chunks, "late_chunking": True})
 
-    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """The entries of the chunks that were asked for.
 
         Raises:
@@ -43,7 +43,9 @@ class ChunkedTexts(Conversations):
         if asks[0].item.late is None:
             return super().read(body, headers, asks)
         whole = self._answer(body, len(asks[0].item.late.chunks))
-        return Answer([whole.entries[ask.item.late.index] for ask in asks if ask.item.late is not None], whole.cache)
+        return ServerAnswer(
+            [whole.entries[ask.item.late.index] for ask in asks if ask.item.late is not None], whole.cache
+        )
 
 
 def late_failures(asks: Sequence[Ask], error: ItemError) -> list[FailedAsk]:

@@ -11,7 +11,7 @@ from service.ingest.errors import FailureReason, FileError
 from service.ingest.item import Ask, FailedAsk, Point
 from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.progress import RunCounts
-from service.ingest.sending.answers import Answer, ItemError
+from service.ingest.sending.answers import ItemError, ServerAnswer
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
 from service.ingest.sending.form import RequestForm
 from service.ingest.sending.images import ImageLoader
@@ -168,7 +168,7 @@ class Sender:
         return [*outcomes, *await self._request(again, media, attempt + 1)]
 
     def _read(
-        self, asks: Sequence[Ask], answer: Answer, media: Mapping[str, LoadedMedia], *, is_last: bool
+        self, asks: Sequence[Ask], answer: ServerAnswer, media: Mapping[str, LoadedMedia], *, is_last: bool
     ) -> tuple[list[Outcome], list[Ask]]:
         """Outcomes, and asks to retry."""
         outcomes: list[Outcome] = []
@@ -202,7 +202,7 @@ class Sender:
         return [*await self._request(asks[:middle], media), *await self._request(asks[middle:], media)]
 
 
-def _broken_images(asks: Sequence[Ask], answer: Answer) -> dict[str, FailureReason]:
+def _broken_images(asks: Sequence[Ask], answer: ServerAnswer) -> dict[str, FailureReason]:
     """Errors of images by item; asks that have only the uuid got `cache_miss`, which would be retried."""
     return {
         ask.item.id: entry.reason

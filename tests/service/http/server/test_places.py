@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from service.http.server.peers import PROXY, Arrival, PeerRule, Tally, Verdict
+from service.http.server.peers import PROXY, Arrival, ArrivalVerdict, PeerRule, Tally
 from service.http.server.places import NUM_SPARE, Places
 from service.settings import Settings, SettingsError
 
@@ -57,13 +57,13 @@ def test_a_share_is_of_all_processes_and_proxies_have_none() -> None:
     rule = PeerRule(4, 2, PeerRule.of(Settings(proxies="10.0.0.1"), 4).proxies)
     here, there = Tally(), Tally()
     here.change("1.1.1.1", 1)
-    assert rule.arrival("1.1.1.1", [here, there]).verdict is Verdict.FREE
+    assert rule.arrival("1.1.1.1", [here, there]).verdict is ArrivalVerdict.FREE
     there.change("1.1.1.1", 1)
-    assert rule.arrival("1.1.1.1", [here, there]).verdict is Verdict.PEER_HAS_ITS_SHARE
+    assert rule.arrival("1.1.1.1", [here, there]).verdict is ArrivalVerdict.PEER_HAS_ITS_SHARE
     for _ in range(2):
-        assert rule.arrival("10.0.0.1", [here, there]).verdict is Verdict.FREE
+        assert rule.arrival("10.0.0.1", [here, there]).verdict is ArrivalVerdict.FREE
         there.change(PROXY, 1)
-    assert rule.arrival("10.0.0.1", [here, there]).verdict is Verdict.ALL_TAKEN
+    assert rule.arrival("10.0.0.1", [here, there]).verdict is ArrivalVerdict.ALL_TAKEN
 
 
 def test_the_limit_is_what_there_are_files_for() -> None:
@@ -86,11 +86,11 @@ def test_one_whose_request_is_under_way_does_not_make_way_nor_one_that_has_left(
     places = Places(RULE, lambda *change: changes.append(change))
     guests = [Waiting() for _ in range(4)]
     for guest, peer in zip(guests, "aabb", strict=True):
-        place = places.take(guest, Arrival(peer, Verdict.FREE))
+        place = places.take(guest, Arrival(peer, ArrivalVerdict.FREE))
         assert place is not None
         place.line.pop(guest)
     newest = Waiting()
-    spare = places.take(newest, Arrival("c", Verdict.ALL_TAKEN))
+    spare = places.take(newest, Arrival("c", ArrivalVerdict.ALL_TAKEN))
     assert spare is not None
     assert spare.is_spare
     places.leave(guests[0])
@@ -105,8 +105,8 @@ def test_of_one_that_takes_anothers_place_both_are_told() -> None:
     changes: list[tuple[str, int]] = []
     places = Places(RULE, lambda *change: changes.append(change))
     for peer in "aab":
-        assert places.take(Waiting(), Arrival(peer, Verdict.FREE))
-    assert places.take(Waiting(), Arrival("c", Verdict.ALL_TAKEN))
+        assert places.take(Waiting(), Arrival(peer, ArrivalVerdict.FREE))
+    assert places.take(Waiting(), Arrival("c", ArrivalVerdict.ALL_TAKEN))
     assert changes == [("a", -1), ("c", 1)]
     assert places.tally.of == {"a": 1, "b": 1, "c": 1}
 
