@@ -18,9 +18,8 @@ from service.checkpoint.known_keys import ABOUT_MODEL, MODEL, check_keys
 from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
-from service.checkpoint.sentence_settings import find_settings
+from service.checkpoint.sentence_settings import PairSettings, find_settings, read_pair_settings
 from service.checkpoint.tokenizer_settings import check_tokenizer_settings
-from service.checkpoint.transformer_settings import TransformerSettings, read_transformer_settings
 
 Activation = Literal["sigmoid", "identity"]
 ACTIVATIONS: Mapping[str, Activation] = {"Sigmoid": "sigmoid", "Identity": "identity"}
@@ -84,9 +83,9 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     if saved:
         check_keys(files.folder / NAMES, names, (*MODEL, *ABOUT_MODEL, *OF_CROSS_ENCODER))
         _check_modules(files)
-        settings = read_transformer_settings(files, task)
+        settings = read_pair_settings(files, task)
     else:
-        settings = TransformerSettings(path=NAMES, template={})
+        settings = PairSettings(path=NAMES, template={})
         if (said := find_settings(files)).processor:  # of the tokenizer's class, which reads them wherever they stand
             raise UnsupportedModelError(
                 f"{files.folder / said.name} has arguments for the tokenizer, and {NAMES} no model_type "
@@ -146,7 +145,7 @@ def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activat
     return ACTIVATIONS[last]
 
 
-def _messages(files: CheckpointFiles, settings: TransformerSettings, *, is_saved: bool) -> MessageForm | None:
+def _messages(files: CheckpointFiles, settings: PairSettings, *, is_saved: bool) -> MessageForm | None:
     """The chat template, where the saved settings ask for messages, or where nothing is saved and there is one."""
     if is_saved and settings.message is None:
         return None

@@ -1,4 +1,4 @@
-"""The file of sentence-transformers' Transformer module: how a text becomes tokens, and what its tokenizer is told.
+"""The file of sentence-transformers' Transformer module, of embedders and of rerankers: what it asks for is obeyed.
 
 In: a checkpoint's files. Out: the settings, or an error that names the file and the key. Without a `modules.json`
 sentence-transformers does not read the file.
@@ -23,11 +23,24 @@ SETTINGS = tuple(
 )
 """Names of the file; the first that has anything in it counts."""
 PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
-"""Supported input and output; absent means the same. Chat models have `message` here."""
-LOGITS = {"text": {"method": "forward", "method_output_name": "logits"}}
-"""The same of SPLADE."""
+"""Supported input and output of embedders; absent means the same. Chat models have `message` here."""
+LOGITS = {"method": "forward", "method_output_name": "logits"}
+"""Output of SPLADE and of rerankers, whose texts may become messages."""
 OF_TOKENS = ("query_expansion", "query_length", "document_length")
 """For late interaction."""
+
+CLASSIFICATION, GENERATION = "sequence-classification", "text-generation"
+"""Tasks by which a reranker's scores are made."""
+OUTPUTS = {CLASSIFICATION: "scores", GENERATION: "causal_logits"}
+"""The task to the name of what its Transformer gives."""
+WITHOUT_EFFECT = (*OF_TOKENS, "unpad_inputs", "backend")
+"""Keys by which no score changes: pairs have no side of their own."""
+OF_TEMPLATE = (
+    *("padding", "truncation", "max_length", "return_tensors", "tokenize", "return_dict", "tokenizer_kwargs"),
+    *("continue_final_message", "return_assistant_tokens_mask", "tools", "documents"),
+)
+"""Arguments of `apply_chat_template` that are no variables of the template."""
+
 PROCESSOR, CONFIG, MODEL = "processor_kwargs", "config_kwargs", "model_kwargs"
 OLD_NAMES = {PROCESSOR: "tokenizer_args", CONFIG: "config_args", MODEL: "model_args"}
 """Of the arguments for tokenizer, configuration and model; where a file has both, the older counts."""
@@ -50,6 +63,14 @@ OF_TOKENIZER = (
 )
 """Arguments for the tokenizer that are obeyed as if tokenizer_config.json had them."""
 
+OF_HUB = ("trust_remote_code", "token", "revision", "cache_dir", "local_files_only", "use_fast", "use_safetensors")
+OF_LOADING = ("dtype", "torch_dtype", "attn_implementation", "device_map", "low_cpu_mem_usage", "use_cache")
+OF_PAIRS: Mapping[str, tuple[str, ...]] = {
+    PROCESSOR: (*OF_HUB, "model_max_length", "padding_side", "padding", "clean_up_tokenization_spaces"),
+    MODEL: (*OF_HUB, *OF_LOADING),
+    CONFIG: (*OF_HUB, *OF_LOADING),
+}
+"""Arguments that a reranker may have: those that change no score, and the limit of a pair."""
 
 SIZES = {"min_pixels": 0, "shortest_edge": 0, "max_pixels": 1, "longest_edge": 1}
 """Arguments that bound an image's pixels, and which of both bounds each is. A video's have other meanings."""
@@ -91,7 +112,7 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     """
     name, content = settings.name, settings.content
     check_keys(name, content, TRANSFORMER)
-    task, read = ("fill-mask", LOGITS) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
+    task, read = ("fill-mask", {"text": LOGITS}) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
     expected: dict[str, Any] = {"transformer_task": task, "modality_config": read}
     expected |= {"module_output_name": "token_embeddings", "processing_kwargs": None, "tokenizer_name_or_path": None}
     expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
@@ -145,3 +166,95 @@ def _arguments(name: str, content: Mapping[str, Any], kind: str) -> tuple[str, M
     if not isinstance(value, dict):
         raise UnsupportedModelError(f"{name} has {key} {value!r}; an object is needed")
     return key, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSettings:
+    """What the file says of a reranker.
+
+    Attributes:
+        path: its name, for errors.
+        message: how a pair becomes messages, `method` and `format` among it; None where it stays two texts.
+        template: arguments for the chat template.
+        max_tokens: longest prompt, which counts before the tokenizer's own; None where nothing is said.
+        lower_case: texts are made lower case first.
+    """
+
+    path: str
+    message: Mapping[str, Any] | None = None
+    template: Mapping[str, Any]
+    max_tokens: int | None = None
+    lower_case: bool = False
+
+
+def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
+    """Read the file.
+
+    Args:
+        task: `transformer_task` that makes the scores of this architecture.
+
+    Raises:
+        UnsupportedModelError: it is damaged, or asks for what would be other scores here.
+    """
+    found = find_settings(files)
+    name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}
+    content |= {newer: content.pop(older) for newer, older in OLD_NAMES.items() if older in content}
+    at = f"{files.folder / name} has"
+    _expect(at, content, "transformer_task", task, default="feature-extraction")
+    modalities = content.pop("modality_config", {"text": LOGITS})
+    _expect(at, content, "module_output_name", OUTPUTS[task], default=OUTPUTS[task])
+    message = _message(at, modalities)
+    template = _template(at, content.pop("processing_kwargs", {}))
+    given = content.pop(PROCESSOR, {})
+    same = [key for key, value in content.get(CONFIG, {}).items() if files.config.get(key) == value]
+    _refuse_beyond(at, PROCESSOR, given, OF_PAIRS[PROCESSOR])
+    _refuse_beyond(at, MODEL, content.pop(MODEL, {}), OF_PAIRS[MODEL])
+    _refuse_beyond(at, CONFIG, content.pop(CONFIG, {}), (*OF_PAIRS[CONFIG], *same))
+    limit = given.get("model_max_length", content.pop("max_seq_length", None))
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise UnsupportedModelError(f"{at} the limit {limit!r} (max_seq_length, model_max_length); a positive integer")
+    lower_case = content.pop("do_lower_case", False) is True
+    if further := [key for key in content if key not in (*WITHOUT_EFFECT, "max_seq_length")]:
+        raise UnsupportedModelError(f"{at} {further[0]} {content[further[0]]!r}, which is not known here")
+    return PairSettings(path=name, message=message, template=template, max_tokens=limit, lower_case=lower_case)
+
+
+def _expect(at: str, content: dict[str, Any], key: str, supported: str, *, default: str) -> None:
+    if (said := content.pop(key, default)) != supported:
+        raise UnsupportedModelError(f"{at} {key} {said!r}; supported for this reranker: {supported!r}")
+
+
+def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
+    """How a pair becomes messages; other kinds of input have no place in a pair of texts."""
+    for kind, given in modalities.items() if isinstance(modalities, dict) else [("", modalities)]:
+        known = {key: value for key, value in given.items() if key != "format"} if isinstance(given, dict) else given
+        if kind not in ("text", "message") or known != LOGITS:
+            raise UnsupportedModelError(
+                f"{at} modality_config {modalities!r}; supported: text and message, each {LOGITS!r}"
+            )
+    message: Mapping[str, Any] | None = modalities.get("message")
+    return message
+
+
+def _template(at: str, processing: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The template's arguments in `processing_kwargs`, beside which nothing may stand."""
+    if others := [key for key, value in processing.items() if key != "chat_template" and value]:
+        raise UnsupportedModelError(
+            f"{at} processing_kwargs with {others[0]} {processing[others[0]]!r}; supported: chat_template"
+        )
+    given = dict(processing.get("chat_template") or {})
+    if given.pop("restore_suffix", True) is not True:
+        raise UnsupportedModelError(f"{at} restore_suffix false in processing_kwargs; supported: true")
+    if others := [key for key in OF_TEMPLATE if given.get(key)]:
+        raise UnsupportedModelError(
+            f"{at} {others[0]} {given[others[0]]!r} in processing_kwargs; supported: variables of the chat template"
+        )
+    return given
+
+
+def _refuse_beyond(at: str, key: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse what is not known among the arguments of a library's call."""
+    if not isinstance(given, dict) or any(name not in known for name in given):
+        name = next((name for name in given if name not in known), "") if isinstance(given, dict) else ""
+        said = f"{name} {given[name]!r} in {key}" if name else f"{key} {given!r}"
+        raise UnsupportedModelError(f"{at} {said}; supported: {', '.join(known)}")

@@ -16,7 +16,7 @@ from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
-from service.checkpoint.transformer_settings import CLASSIFICATION
+from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.model.embedding_model import Probe
 from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention

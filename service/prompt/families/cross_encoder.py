@@ -11,8 +11,8 @@ from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, reranker_kind
 from service.checkpoint.sentence_files import Pooling
+from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.checkpoint.tokenizer_settings import tokenizer_settings
-from service.checkpoint.transformer_settings import CLASSIFICATION
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.mpnet import FIRST_POSITION
 from service.prompt.families.xlm_roberta import first_position

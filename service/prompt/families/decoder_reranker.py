@@ -13,7 +13,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind, told
-from service.checkpoint.transformer_settings import CLASSIFICATION, GENERATION
+from service.checkpoint.sentence_settings import CLASSIFICATION, GENERATION
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.cross_encoder import check_class, refuse_labels, text_pair
 from service.prompt.profile.family import Family

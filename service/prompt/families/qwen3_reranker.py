@@ -11,7 +11,7 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.reranker_kind import MODULES, architecture
-from service.checkpoint.transformer_settings import GENERATION
+from service.checkpoint.sentence_settings import GENERATION
 from service.prompt.cutting import cut_end, cut_pair
 from service.prompt.families.cross_encoder import check_class
 from service.prompt.families.decoder_reranker import GENERATORS
