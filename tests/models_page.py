@@ -1,4 +1,4 @@
-"""Writes docs/models.md, a table of all model families made from the `FAMILY` of each module: `make docs`."""
+"""Writes docs/models.md, a table of all model families made from `FAMILIES`: `make docs`."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -8,13 +8,12 @@ from service.prompt.profile.family import Kind
 from tests.code_map import ROOT
 
 PAGE = ROOT / "docs" / "models.md"
-FOLDER = "service/prompt/families"
 
 HEAD = """# Models
 
-The family is chosen by the checkpoint's own files; a start with a checkpoint of no family ends with the nearest ones
-([how to add one](../service/prompt/README.md)). Each row is equal to its reference within 1e-5 in float32, in mixed
-batches and alone, in the test that it names. Made by `make docs`.
+The family is chosen by the checkpoint's own files, or by `--family` and its name; a start with a checkpoint of no
+family ends with the nearest ones ([how to add one](../service/prompt/README.md)). Each row is equal to its reference
+within 1e-5 in float32, in mixed batches and alone, in the test that it names. Made by `make docs`.
 
 `cenote models FOLDER` prints the resolved plan of a checkpoint, or why it cannot be served.
 """
@@ -144,7 +143,7 @@ def _section(kind: Kind) -> str:
     columns = ("family", "`model_type`", "class in transformers", "modalities", "pooling", "prompt", "test")
     rows = [
         _row(
-            f"[{family.about}](../{FOLDER}/{name}.py)",
+            f"{family.about}: `{name}`",
             ", ".join(f"`{model_type}`" for model_type in family.model_types),
             family.stock,
             family.modalities,

@@ -1,4 +1,4 @@
-"""One module for each model family, found by listing this folder; each has a `FAMILY`.
+"""Model families, found by listing this folder: each module has some in `FAMILIES`, by name.
 
 Imports neither torch nor transformers.
 """
@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from service.prompt.profile.family import Family
 
-FAMILIES: Mapping[str, Family] = {
-    module.name: importlib.import_module(f"{__name__}.{module.name}").FAMILY
-    for module in pkgutil.iter_modules(__path__)
-}
-"""All that this release serves, by the names of their modules: what `--family` takes."""
+_MODULES = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+
+FAMILIES: Mapping[str, Family] = dict(
+    sorted((pair for module in _MODULES for pair in module.FAMILIES.items()), key=lambda pair: pair[0])
+)
+"""All that this release serves, by name: what `--family` takes."""

@@ -44,15 +44,17 @@ LONGER = Difference(
     "the same audio has the same vector",
 )
 
-FAMILY = Family(
-    model_types=("clap",),
-    about="CLAP",
-    make_profile=make_profile,
-    kind="two towers",
-    stock="ClapModel",
-    modalities="text or audio",
-    pooling="CLS, projected; audio: mean, projected",
-    prompt="bare",
-    tests=("tests/models/audio/", "tests/journey/test_audio.py"),
-    differences=(ONE_IN_A_BATCH, LONGER),
-)
+FAMILIES = {
+    "clap": Family(
+        model_types=("clap",),
+        about="CLAP",
+        make_profile=make_profile,
+        kind="two towers",
+        stock="ClapModel",
+        modalities="text or audio",
+        pooling="CLS, projected; audio: mean, projected",
+        prompt="bare",
+        tests=("tests/models/audio/", "tests/journey/test_audio.py"),
+        differences=(ONE_IN_A_BATCH, LONGER),
+    )
+}

@@ -7,16 +7,13 @@ from dataclasses import replace
 
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.config_files import CheckpointFiles
-from service.prompt.families import bert, distilbert, eurobert, gte, modernbert, nomic_bert, xlm_roberta
+from service.prompt.families import nomic_bert, text_encoders, xlm_roberta
 from service.prompt.profile.colbert_profile import ENCODERS
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 
-ENCODER_FAMILIES: tuple[Family, ...] = (
-    *(bert.FAMILY, distilbert.FAMILY, eurobert.FAMILY, gte.FAMILY, modernbert.FAMILY),
-    *(nomic_bert.FAMILY, xlm_roberta.FAMILY),
-)
-BASES = {model_type: family for family in ENCODER_FAMILIES for model_type in family.model_types}
+OF_TEXT = {**text_encoders.FAMILIES, **nomic_bert.FAMILIES, **xlm_roberta.FAMILIES}
+BASES = {model_type: family for family in OF_TEXT.values() for model_type in family.model_types}
 """The families of encoders, each of which knows its own configuration."""
 
 
@@ -25,27 +22,29 @@ def make_profile(files: CheckpointFiles) -> Profile:
     return replace(BASES[str(files.model_type)].make_profile(files), name="colbert")
 
 
-FAMILY = Family(
-    model_types=ENCODERS,
-    about="ColBERT: sentence-transformers' `MultiVectorEncoder`, PyLate's and ColBERT's own files",
-    make_profile=make_profile,
-    is_of=lambda files: colbert_form(files) is not None,
-    rank=3,
-    kind="late interaction",
-    stock="BertModel, ModernBertModel, DistilBertModel, XLMRobertaModel and similar",
-    modalities="text (a query, a document)",
-    pooling="none: a projection of each token, but for those that the files skip",
-    prompt="marker or prefix of the side; a query is filled up with masks, by its files",
-    tests=("tests/models/late_interaction/",),
-    differences=(
-        Difference(
-            "ColBERT on ModernBERT, masks of a query more than half a local window (`local_attention`) after its text",
-            "transformers' attention disagrees with itself: with `sdpa` a token that sees none gets zeros, with "
-            "`eager` the mean of all tokens, padding too; with FlashAttention all masks get zeros",
-            "as `sdpa`",
-            "it is the default of transformers, sentence-transformers and PyLate, whose recorded vectors agree; with "
-            "`eager` a vector depends on its neighbors. Models trained under FlashAttention say so by "
-            "`do_query_expansion: false`, which is obeyed",
-        ),
-    ),
+FAR_MASKS = Difference(
+    "ColBERT on ModernBERT, masks of a query more than half a local window (`local_attention`) after its text",
+    "transformers' attention disagrees with itself: with `sdpa` a token that sees none gets zeros, with "
+    "`eager` the mean of all tokens, padding too; with FlashAttention all masks get zeros",
+    "as `sdpa`",
+    "it is the default of transformers, sentence-transformers and PyLate, whose recorded vectors agree; with "
+    "`eager` a vector depends on its neighbors. Models trained under FlashAttention say so by "
+    "`do_query_expansion: false`, which is obeyed",
 )
+
+FAMILIES = {
+    "colbert": Family(
+        model_types=ENCODERS,
+        about="ColBERT: sentence-transformers' `MultiVectorEncoder`, PyLate's and ColBERT's own files",
+        make_profile=make_profile,
+        is_of=lambda files: colbert_form(files) is not None,
+        rank=3,
+        kind="late interaction",
+        stock="BertModel, ModernBertModel, DistilBertModel, XLMRobertaModel and similar",
+        modalities="text (a query, a document)",
+        pooling="none: a projection of each token, but for those that the files skip",
+        prompt="marker or prefix of the side; a query is filled up with masks, by its files",
+        tests=("tests/models/late_interaction/",),
+        differences=(FAR_MASKS,),
+    )
+}

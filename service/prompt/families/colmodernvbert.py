@@ -94,14 +94,16 @@ def _query_prefix(files: CheckpointFiles) -> str:
     return prefix
 
 
-FAMILY = Family(
-    model_types=("colmodernvbert",),
-    about="ColModernVBERT in transformers' form",
-    make_profile=make_profile,
-    kind="late interaction",
-    stock="ColModernVBertForRetrieval",
-    modalities="text or image (a query, a page)",
-    pooling="none: 128 numbers for each token",
-    prompt="a query and ten `<end_of_utterance>`; `Describe the image.`",
-    tests=("tests/models/late_pages/",),
-)
+FAMILIES = {
+    "colmodernvbert": Family(
+        model_types=("colmodernvbert",),
+        about="ColModernVBERT in transformers' form",
+        make_profile=make_profile,
+        kind="late interaction",
+        stock="ColModernVBertForRetrieval",
+        modalities="text or image (a query, a page)",
+        pooling="none: 128 numbers for each token",
+        prompt="a query and ten `<end_of_utterance>`; `Describe the image.`",
+        tests=("tests/models/late_pages/",),
+    )
+}

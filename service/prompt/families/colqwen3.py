@@ -84,17 +84,19 @@ TOMORO = Difference(
     "the model was trained on pages and queries; a page alone has the reference's vectors",
 )
 
-FAMILY = Family(
-    model_types=("colqwen3", "ops_colqwen3", "qwen3_vl"),
-    about="ColQwen3: colpali-engine's (adapters or merged), tomoro-colqwen3-embed 4B and 8B, Ops-Colqwen3 4B",
-    make_profile=make_profile,
-    is_of=is_late,
-    rank=2,
-    kind="late interaction",
-    stock="Qwen3VLModel and a linear layer",
-    modalities="text or image (a query, a page)",
-    pooling="none: 320 numbers for each token, or what the projection gives",
-    prompt="a query and ten `<|endoftext|>` (Ops: `Query: `); `Describe the image.`",
-    tests=("tests/models/late_pages/",),
-    differences=(TOMORO,),
-)
+FAMILIES = {
+    "colqwen3": Family(
+        model_types=("colqwen3", "ops_colqwen3", "qwen3_vl"),
+        about="ColQwen3: colpali-engine's (adapters or merged), tomoro-colqwen3-embed 4B and 8B, Ops-Colqwen3 4B",
+        make_profile=make_profile,
+        is_of=is_late,
+        rank=2,
+        kind="late interaction",
+        stock="Qwen3VLModel and a linear layer",
+        modalities="text or image (a query, a page)",
+        pooling="none: 320 numbers for each token, or what the projection gives",
+        prompt="a query and ten `<|endoftext|>` (Ops: `Query: `); `Describe the image.`",
+        tests=("tests/models/late_pages/",),
+        differences=(TOMORO,),
+    )
+}

@@ -14,7 +14,7 @@ from service.checkpoint.sentence_files import Pooling
 from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.cutting import cut_end, cut_longest
-from service.prompt.families.mpnet import FIRST_POSITION
+from service.prompt.families.text_encoders import MPNET_FIRST_POSITION
 from service.prompt.families.xlm_roberta import first_position
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
@@ -60,7 +60,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     check_class(files, CLASSES)
     refuse_labels(files)
     found = read_reranker_files(files, CLASSIFICATION)
-    first = FIRST_POSITION if files.model_type == "mpnet" else first_position(files)
+    first = MPNET_FIRST_POSITION if files.model_type == "mpnet" else first_position(files)
     return make_reranker_profile(
         files,
         found,
@@ -144,24 +144,26 @@ def _pooling(files: CheckpointFiles) -> Pooling:
     return known[said]
 
 
-FAMILY = Family(
-    model_types=tuple(CLASSES),
-    about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM, gte-reranker-modernbert",
-    make_profile=make_profile,
-    is_of=is_cross_encoder,
-    rank=1,
-    kind="reranker",
-    stock="BertForSequenceClassification, and those of the other types",
-    modalities="text",
-    pooling="as its class pools; its own head",
-    prompt="both texts with a separator, or its chat template",
-    tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/test_reranker_folders.py"),
-    differences=(
-        Difference(
-            "BERT cross-encoders under `--strict-reference`, a separator in the query's text",
-            "numbers tokens by the text that they are of",
-            "the second text begins after the first separator",
-            "the engine sees tokens and no texts; without the flag no text becomes a separator",
+FAMILIES = {
+    "cross_encoder": Family(
+        model_types=tuple(CLASSES),
+        about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM, gte-reranker-modernbert",
+        make_profile=make_profile,
+        is_of=is_cross_encoder,
+        rank=1,
+        kind="reranker",
+        stock="BertForSequenceClassification, and those of the other types",
+        modalities="text",
+        pooling="as its class pools; its own head",
+        prompt="both texts with a separator, or its chat template",
+        tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/test_reranker_folders.py"),
+        differences=(
+            Difference(
+                "BERT cross-encoders under `--strict-reference`, a separator in the query's text",
+                "numbers tokens by the text that they are of",
+                "the second text begins after the first separator",
+                "the engine sees tokens and no texts; without the flag no text becomes a separator",
+            ),
         ),
-    ),
-)
+    )
+}

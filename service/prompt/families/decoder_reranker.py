@@ -101,17 +101,19 @@ def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
     return None
 
 
-FAMILY = Family(
-    model_types=tuple(CLASSIFIERS),
-    about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and similar), and "
-    "classifiers (Qwen3-Reranker seq-cls)",
-    make_profile=make_profile,
-    is_of=is_decoder_reranker,
-    rank=2,
-    kind="reranker",
-    stock="Qwen3ForCausalLM, Qwen3ForSequenceClassification, and those of the other types",
-    modalities="text",
-    pooling="last token; rows of LogitScore's ids, or the classifier's",
-    prompt="its own chat template, or both texts with a separator",
-    tests=("tests/models/folders/test_reranker_folders.py",),
-)
+FAMILIES = {
+    "decoder_reranker": Family(
+        model_types=tuple(CLASSIFIERS),
+        about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and similar), and "
+        "classifiers (Qwen3-Reranker seq-cls)",
+        make_profile=make_profile,
+        is_of=is_decoder_reranker,
+        rank=2,
+        kind="reranker",
+        stock="Qwen3ForCausalLM, Qwen3ForSequenceClassification, and those of the other types",
+        modalities="text",
+        pooling="last token; rows of LogitScore's ids, or the classifier's",
+        prompt="its own chat template, or both texts with a separator",
+        tests=("tests/models/folders/test_reranker_folders.py",),
+    )
+}

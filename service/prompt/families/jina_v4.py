@@ -42,15 +42,17 @@ def make_profile(files: CheckpointFiles) -> Profile:
     return replace(profile, pooling="mean", mixes=False, matryoshka=offered, min_dimensions=offered[0])
 
 
-FAMILY = Family(
-    model_types=("qwen2_5_vl",),
-    about="jina-embeddings-v4, a merged task",
-    make_profile=make_profile,
-    named=("jina",),
-    kind="vision-language",
-    stock="Qwen2_5_VLModel",
-    modalities="text; image, never together",
-    pooling="mean of the image's tokens, or the text's",
-    prompt="`Query: `, `Passage: `; a turn for an image",
-    tests=("tests/models/vlm/test_jina_v4.py",),
-)
+FAMILIES = {
+    "jina_v4": Family(
+        model_types=("qwen2_5_vl",),
+        about="jina-embeddings-v4, a merged task",
+        make_profile=make_profile,
+        named=("jina",),
+        kind="vision-language",
+        stock="Qwen2_5_VLModel",
+        modalities="text; image, never together",
+        pooling="mean of the image's tokens, or the text's",
+        prompt="`Query: `, `Passage: `; a turn for an image",
+        tests=("tests/models/vlm/test_jina_v4.py",),
+    )
+}

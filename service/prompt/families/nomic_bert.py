@@ -64,12 +64,14 @@ SCALED = Difference(
     "the references disagree from there on",
 )
 
-FAMILY = text_family(
-    ("nomic_bert",),
-    "NomicBert: nomic-embed-text",
-    stock="NomicBertModel",
-    make_profile=make_profile,
-    pooling="mean",
-    prompt="`search_query: `, `search_document: `",
-    differences=(SCALED,),
-)
+FAMILIES = {
+    "nomic_bert": text_family(
+        ("nomic_bert",),
+        "NomicBert: nomic-embed-text",
+        stock="NomicBertModel",
+        make_profile=make_profile,
+        pooling="mean",
+        prompt="`search_query: `, `search_document: `",
+        differences=(SCALED,),
+    )
+}

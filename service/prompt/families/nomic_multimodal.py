@@ -42,16 +42,18 @@ QUERIES = Difference(
     "one form for all; a checkpoint does not say which one it was made with",
 )
 
-FAMILY = Family(
-    model_types=("qwen2_5_vl",),
-    about="nomic-embed-multimodal 3B and 7B, merged",
-    make_profile=make_profile,
-    named=("nomic", "biqwen2"),
-    kind="vision-language",
-    stock="Qwen2_5_VLModel",
-    modalities="text, image",
-    pooling="last token",
-    prompt="`Describe the image.`, `Query: `",
-    tests=("tests/models/vlm/test_nomic.py",),
-    differences=(QUERIES,),
-)
+FAMILIES = {
+    "nomic_multimodal": Family(
+        model_types=("qwen2_5_vl",),
+        about="nomic-embed-multimodal 3B and 7B, merged",
+        make_profile=make_profile,
+        named=("nomic", "biqwen2"),
+        kind="vision-language",
+        stock="Qwen2_5_VLModel",
+        modalities="text, image",
+        pooling="last token",
+        prompt="`Describe the image.`, `Query: `",
+        tests=("tests/models/vlm/test_nomic.py",),
+        differences=(QUERIES,),
+    )
+}

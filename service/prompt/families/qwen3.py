@@ -16,14 +16,16 @@ def is_embedder(files: CheckpointFiles) -> bool:
     return bool(module_kinds(files)) or architecture(files) != GENERATOR
 
 
-FAMILY = replace(
-    text_family(
-        ("qwen3",),
-        "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
-        stock="Qwen3Model",
-        make_profile=lambda files: make_text_profile(files, name="qwen3-embedding", min_dimensions=MIN_DIMENSIONS),
-        pooling="last token",
-        prompt="`Instruct: {instruction}\\nQuery:`; documents bare",
-    ),
-    is_of=is_embedder,
-)
+FAMILIES = {
+    "qwen3": replace(
+        text_family(
+            ("qwen3",),
+            "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
+            stock="Qwen3Model",
+            make_profile=lambda files: make_text_profile(files, name="qwen3-embedding", min_dimensions=MIN_DIMENSIONS),
+            pooling="last token",
+            prompt="`Instruct: {instruction}\\nQuery:`; documents bare",
+        ),
+        is_of=is_embedder,
+    )
+}

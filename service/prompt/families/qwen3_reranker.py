@@ -66,16 +66,18 @@ def is_of(files: CheckpointFiles) -> bool:
     return is_generator and is_judging(files, MARKS, INSTRUCTION)
 
 
-FAMILY = Family(
-    model_types=("qwen3",),
-    about="Qwen3-Reranker 0.6B, 4B and 8B, and fine-tunes with its template",
-    make_profile=make_profile,
-    is_of=is_of,
-    rank=3,
-    kind="reranker",
-    stock="Qwen3ForCausalLM",
-    modalities="text",
-    pooling="last token; `yes` against `no`, sigmoid",
-    prompt="ChatML that asks for yes or no, an empty thought",
-    tests=("tests/models/reranker/test_qwen3_reranker.py",),
-)
+FAMILIES = {
+    "qwen3_reranker": Family(
+        model_types=("qwen3",),
+        about="Qwen3-Reranker 0.6B, 4B and 8B, and fine-tunes with its template",
+        make_profile=make_profile,
+        is_of=is_of,
+        rank=3,
+        kind="reranker",
+        stock="Qwen3ForCausalLM",
+        modalities="text",
+        pooling="last token; `yes` against `no`, sigmoid",
+        prompt="ChatML that asks for yes or no, an empty thought",
+        tests=("tests/models/reranker/test_qwen3_reranker.py",),
+    )
+}

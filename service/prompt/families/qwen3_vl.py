@@ -129,15 +129,17 @@ def is_embedder(files: CheckpointFiles) -> bool:
     return bool(module_kinds(files)) or not files.is_called("rerank")
 
 
-FAMILY = Family(
-    model_types=("qwen3_vl",),
-    is_of=is_embedder,
-    about="Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them",
-    make_profile=make_embedder,
-    kind="vision-language",
-    stock="Qwen3VLModel",
-    modalities="text, image, video",
-    pooling="last token",
-    prompt="ChatML with a system turn",
-    tests=("tests/models/golden/",),
-)
+FAMILIES = {
+    "qwen3_vl": Family(
+        model_types=("qwen3_vl",),
+        is_of=is_embedder,
+        about="Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them",
+        make_profile=make_embedder,
+        kind="vision-language",
+        stock="Qwen3VLModel",
+        modalities="text, image, video",
+        pooling="last token",
+        prompt="ChatML with a system turn",
+        tests=("tests/models/golden/",),
+    )
+}

@@ -66,30 +66,32 @@ def is_of(files: CheckpointFiles) -> bool:
     return LOGIT_SCORE in module_kinds(files) or is_judging(files, MARKS, INSTRUCTION)
 
 
-FAMILY = Family(
-    model_types=("qwen3_vl",),
-    about="Qwen3-VL-Reranker 2B and 8B, and fine-tunes of them",
-    make_profile=make_profile,
-    is_of=is_of,
-    rank=1,
-    kind="reranker",
-    stock="Qwen3VLForConditionalGeneration",
-    modalities="text, image, video, on both sides",
-    pooling="last token; `yes` against `no`, sigmoid",
-    prompt="ChatML that asks for yes or no",
-    tests=("tests/models/reranker/test_qwen3_vl_reranker.py",),
-    differences=(
-        Difference(
-            "Qwen3-VL-Reranker, more media than 10,240 tokens",
-            "drops all text and scores what is left",
-            "refused",
-            "a score of a pair without its words means nothing",
+FAMILIES = {
+    "qwen3_vl_reranker": Family(
+        model_types=("qwen3_vl",),
+        about="Qwen3-VL-Reranker 2B and 8B, and fine-tunes of them",
+        make_profile=make_profile,
+        is_of=is_of,
+        rank=1,
+        kind="reranker",
+        stock="Qwen3VLForConditionalGeneration",
+        modalities="text, image, video, on both sides",
+        pooling="last token; `yes` against `no`, sigmoid",
+        prompt="ChatML that asks for yes or no",
+        tests=("tests/models/reranker/test_qwen3_vl_reranker.py",),
+        differences=(
+            Difference(
+                "Qwen3-VL-Reranker, more media than 10,240 tokens",
+                "drops all text and scores what is left",
+                "refused",
+                "a score of a pair without its words means nothing",
+            ),
+            Difference(
+                "Qwen3-VL-Reranker, a query or document with nothing in it",
+                "scored, by the word `NULL`",
+                "refused, with its place",
+                "an item with nothing in it is an error on every route; an empty text is scored as there",
+            ),
         ),
-        Difference(
-            "Qwen3-VL-Reranker, a query or document with nothing in it",
-            "scored, by the word `NULL`",
-            "refused, with its place",
-            "an item with nothing in it is an error on every route; an empty text is scored as there",
-        ),
-    ),
-)
+    )
+}

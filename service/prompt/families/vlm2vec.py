@@ -36,15 +36,17 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-FAMILY = Family(
-    model_types=("qwen2_vl",),
-    about="VLM2Vec-V2, merged",
-    make_profile=make_profile,
-    named=("vlm2vec",),
-    kind="vision-language",
-    stock="Qwen2VLModel, plain positions",
-    modalities="text, image",
-    pooling="last token",
-    prompt="image, instruction, text; no template",
-    tests=("tests/models/vlm/test_vlm2vec.py",),
-)
+FAMILIES = {
+    "vlm2vec": Family(
+        model_types=("qwen2_vl",),
+        about="VLM2Vec-V2, merged",
+        make_profile=make_profile,
+        named=("vlm2vec",),
+        kind="vision-language",
+        stock="Qwen2VLModel, plain positions",
+        modalities="text, image",
+        pooling="last token",
+        prompt="image, instruction, text; no template",
+        tests=("tests/models/vlm/test_vlm2vec.py",),
+    )
+}

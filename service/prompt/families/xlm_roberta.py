@@ -41,10 +41,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
     return replace(profile, architecture="hybrid", token_heads=tuple(heads))
 
 
-FAMILY = text_family(
-    TYPES,
-    "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 with sparse and token vectors",
-    stock="XLMRobertaModel, RobertaModel",
-    make_profile=make_profile,
-    more_tests=("tests/models/hybrid/",),
-)
+FAMILIES = {
+    "xlm_roberta": text_family(
+        TYPES,
+        "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 with sparse and token vectors",
+        stock="XLMRobertaModel, RobertaModel",
+        make_profile=make_profile,
+        more_tests=("tests/models/hybrid/",),
+    )
+}
