@@ -12,12 +12,11 @@ from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
 from service.prompt.late_chunking import LateChunks
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
-from service.prompt.plain_texts import MAX_REPEATED_CHARS, NUM_REPEATED, PlainTexts
+from service.prompt.plain_texts import MAX_REPEATED_CHARS, NUM_REPEATED, PlainTexts, TextFrame, frame_pieces
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
-from service.prompt.text_frame import TextFrame, frame_pieces
 from service.prompt.text_side import TextSide, sided
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
@@ -141,13 +140,16 @@ class PromptBuilder:
             return None
         limit = self._profile.max_tokens
         budget = Budget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
-        has_ends = self._has_ends(like, self._profile.side(like))
+        side = self._profile.side(like)
+        has_ends = self._has_ends(like, side)
         before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
         if has_ends:
             before = [*self._tokenizer.head_token_ids, *before]
             after = [*after, *self._tokenizer.tail_token_ids]
         is_line = self._tokenizer.cuts_lines and pieces.header.endswith("\n")
-        return TextFrame(before, pieces.header, after, self._token_ids(pieces.header) if is_line else None)
+        header_ids = self._token_ids(pieces.header) if is_line else None
+        num_tokens, most = len(before) + len(after), self._most_tokens(side)
+        return TextFrame(before, pieces.header, after, header_ids, num_tokens, most, side)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""

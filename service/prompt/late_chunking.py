@@ -12,8 +12,8 @@ from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
 from service.errors import InputError
+from service.prompt.plain_texts import TextFrame
 from service.prompt.prompt import ChunkSpan, Prompt
-from service.prompt.text_frame import TextFrame
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Truncation
 

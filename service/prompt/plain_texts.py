@@ -1,15 +1,20 @@
 """Prompts of plain texts, each a single user turn, that have one frame of template in common and are made together.
 
-In: texts, and a conversation without turns. Out: what `PromptBuilder.build` makes of each, at a fraction of its cost.
+In: texts, and a conversation without turns. Out: what `PromptBuilder.build` makes of each, at a fraction of its cost:
+of layouts that put the same around any text the frame's tokens are made once, and each text costs its own tokens alone.
 """
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from service.prompt.conversation import Conversation
+from msgspec.structs import replace
+
+from service.errors import InputError
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import Piece, TextPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.text_frame import TextFrame
 from service.prompt.text_side import TextSide, sided
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
@@ -18,6 +23,62 @@ from service.prompt.truncation import Truncation
 NUM_REPEATED = 512
 MAX_REPEATED_CHARS = 2048
 """How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
+
+PROBE = "probe"
+
+
+class TextFrame(NamedTuple):
+    """The tokens around a text.
+
+    Attributes:
+        before: those in front of it, the tokenizer's head included.
+        header: the template's words that are tokenized together with the text.
+        after: those after it, the tokenizer's tail included.
+        header_ids: the header's own tokens in front of any text that does not begin with white space; None where they
+            depend on the text.
+        num_tokens: those that are known: before and after.
+        max_tokens: longest prompt.
+        side: of the text, in late interaction.
+    """
+
+    before: list[int]
+    header: str
+    after: list[int]
+    header_ids: list[int] | None
+    num_tokens: int
+    max_tokens: int
+    side: TextSide | None
+
+
+class FramePieces(NamedTuple):
+    """A layout's pieces around a text, as in `TextFrame`."""
+
+    before: Sequence[Piece]
+    header: str
+    after: Sequence[Piece]
+
+
+def frame_pieces(layout: Callable[[Conversation], Sequence[Piece]], like: Conversation) -> FramePieces | None:
+    """Return the pieces of a layout around a text; None where they depend on the text, or an error has to be raised.
+
+    A layout says by `is_uniform` that, whatever the text of a user's only turn, one piece is a header and the text, and
+    all others are the same.
+
+    Args:
+        layout: of a profile.
+        like: a conversation without turns: instruction and flags.
+    """
+    if not getattr(layout, "is_uniform", False):
+        return None
+    try:
+        pieces = layout(replace(like, turns=(Turn("user", (PROBE,)),)))
+    except InputError:
+        return None
+    (place,) = [i for i, piece in enumerate(pieces) if isinstance(piece, TextPiece) and piece.cuttable]
+    text = pieces[place]
+    assert isinstance(text, TextPiece)
+    assert text.user_start is not None  # it is cuttable
+    return FramePieces(pieces[:place], text.text[: text.user_start], pieces[place + 1 :])
 
 
 class PlainTexts:
@@ -56,13 +117,13 @@ class PlainTexts:
         """
         if (frame := self._frame(like)) is None:
             return [None] * len(texts)
-        side = self._profile.side(like)
-        limit, cut = self._limit(truncation, side), truncation.side
+        limit, cut = min(truncation.max_tokens, frame.max_tokens), truncation.side
         if cut is not None:
             texts = [self._tokenizer.bound.clip(text, limit, cut) for text in texts]
-        found = self._encode(frame, texts)
+        found = self._encode(frame, texts) if frame.header else self._tokenizer.encode_each(texts)
         num_left, can_cut = limit - frame.num_tokens, cut is not None and not frame.header
         prompts: list[Prompt | None] = []
+        padding = self._profile.padding
         for token_ids in found:
             num_excess = len(token_ids) - num_left
             if not self._pad_ids.isdisjoint(token_ids) or (num_excess > 0 and not (can_cut and num_left >= 0)):
@@ -70,7 +131,10 @@ class PlainTexts:
                 continue
             if num_excess > 0:
                 token_ids = token_ids[:num_left] if cut == "right" else token_ids[num_excess:]
-            prompts.append(self._prompt([*frame.before, *token_ids, *frame.after], num_excess > 0, side))
+            whole = [*frame.before, *token_ids, *frame.after]
+            if padding is not None:
+                whole = padding.fill(whole)
+            prompts.append(sided(Prompt(whole, (), num_excess > 0), frame.side) if whole else None)
         return prompts
 
     def are_accepted(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> bool:
@@ -85,14 +149,12 @@ class PlainTexts:
             return False
         if not frame.num_tokens:  # a prompt has a token at least, and a text may have none
             return False
-        num_left = self._limit(truncation, self._profile.side(like)) - frame.num_tokens - most_tokens([frame.header])
+        num_left = min(truncation.max_tokens, frame.max_tokens) - frame.num_tokens - most_tokens([frame.header])
         return num_left >= (0 if truncation.side is not None else most_tokens(texts))
 
     def _encode(self, frame: TextFrame, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text with its header."""
         header, header_ids = frame.header, frame.header_ids
-        if not header:
-            return self._tokenizer.encode_each(texts)
         if header_ids is None:
             return self._tokenizer.encode_each([header + text for text in texts])
         joins = [text[:1].isspace() for text in texts]
@@ -103,14 +165,3 @@ class PlainTexts:
 
     def _frame(self, like: Conversation) -> TextFrame | None:
         return None if self._is_strict or len(like.instruction or "") > MAX_REPEATED_CHARS else self._kept_frame(like)
-
-    def _limit(self, truncation: Truncation, side: TextSide | None) -> int:
-        limit = min(truncation.max_tokens, self._profile.max_tokens)
-        return limit if side is None else min(limit, side.max_tokens)
-
-    def _prompt(self, token_ids: list[int], truncated: bool, side: TextSide | None) -> Prompt | None:
-        if self._profile.padding is not None:
-            token_ids = self._profile.padding.fill(token_ids)
-        if not token_ids:
-            return None
-        return sided(Prompt(token_ids, (), truncated), side)

@@ -9,6 +9,7 @@ import pytest
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
+from service.prompt.plain_texts import frame_pieces
 from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.page_or_query import PageOrQuery
 from service.prompt.templates.plain_text import PlainText
@@ -16,7 +17,6 @@ from service.prompt.templates.single_item import SingleItem
 from service.prompt.templates.text_or_image import TextOrImage
 from service.prompt.templates.visual_prompt import VisualPrompt
 from service.prompt.templates.vlm2vec import bare_pads
-from service.prompt.text_frame import frame_pieces
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.builders import user
