@@ -42,9 +42,12 @@ def next_step(steps: Steps[T]) -> Done[T] | None:
 
 def all_at_once(steps: Steps[T]) -> T:
     """Run short steps in one go and return their result."""
-    while (done := next_step(steps)) is None:
-        pass
-    return done.result
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class FairThreads:
