@@ -440,9 +440,7 @@ BREAKS = (
         values(MAX_STRIKES=3_000),
         1,
     ),
-    Break(
-        "poisoned_pairs", "a query that fails is named as a document", SCORES, around("_place", _named_as_document), 2
-    ),
+    Break("poisoned_pairs", "a query that fails is named as a document", SCORES, around("_place", _as_document), 2),
     Break("raw_sockets", "no timer for heads", CONNECTION, nothing("Connection._watch_reading"), 1_500),
     Break(
         "raw_sockets",
