@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -151,7 +152,8 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, lea
     headers = [*headers, (b"content-type", media_type.encode())]
     num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
     if num_bytes <= SLICE_BYTES:
-        body = b"".join(slices(parts))
+        printed = [part.chunks() if isinstance(part, DeferredValue) else (part,) for part in parts]
+        body = b"".join(chain.from_iterable(printed))
         return Reply([*headers, (b"content-length", b"%d" % len(body))], body)
     is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
     if is_exact:
