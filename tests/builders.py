@@ -13,13 +13,16 @@ from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
 from service.front.inputs.uuids import Uuids, UuidStore
 from service.front.tenant import SERVICE
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.resize.image_rule import ImageRule, PixelRule
+from service.outputs.ask import OutputAsk
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation, Turn
 
-OUTPUT = OutputSpec(dimensions=8)
+ASK = DenseAsk(dimensions=8)
 
 
 def image_bytes(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
@@ -68,11 +71,9 @@ def media(key: str | bytes, start: int | None = 0, num_tokens: int = 10, **optio
     return Media(key=name, grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens, slot=slot, **options)
 
 
-def engine_request(
-    id_: int, token_ids: list[int], *images: Media, output: OutputSpec | FeaturesSpec = OUTPUT, **options: Any
-) -> Request:
-    """A prompt as the engine gets it, with 8 numbers asked for unless `output` says otherwise."""
-    return Request(id=id_, token_ids=token_ids, media=images, output=output, **options)
+def engine_request(id_: int, token_ids: list[int], *images: Media, ask: OutputAsk = ASK, **options: Any) -> Request:
+    """A prompt as the engine gets it, with 8 numbers asked for unless `ask` says otherwise."""
+    return Request(id=id_, plan=TokenPlan(token_ids), media=images, asks=(ask,), **options)
 
 
 def answer_lease() -> AnswerLease:

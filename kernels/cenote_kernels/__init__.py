@@ -18,7 +18,6 @@ from cenote_kernels.vector_ops import (
     quantize,
     truncate_normalize,
 )
-from cenote_kernels.whole_rows import WholeRows
 
 OPS: tuple[OpSpec, ...] = (POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER, RESIZE)
 """Every op, for the tests and benchmarks that are generated from them."""
@@ -40,7 +39,6 @@ __all__ = [
     "Ranges",
     "Row",
     "TensorSpec",
-    "WholeRows",
     "as_tensor",
     "epilogue",
     "finish",

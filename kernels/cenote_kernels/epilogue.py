@@ -11,7 +11,6 @@ from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.rows import unit_rows
 from cenote_kernels.fused_epilogue import OutputSpec, Row, Rows, as_bytes, fits, fused_epilogue
 from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
-from cenote_kernels.whole_rows import WholeRows
 
 NORM_TOLERANCE = 1e-3
 """Largest distance of a unit vector's length from 1. Float32 rounding stays within 1e-6."""
@@ -91,8 +90,6 @@ def _alike(
 ) -> Rows:
     """What `finish` gives for requests that want the same, of so many vectors each; None: of one."""
     made, is_valid = _made(raw, output, ranges)
-    if counts is None and all(is_valid):
-        return WholeRows({dtype: as_bytes(tensor) for dtype, tensor in made.items()}, len(raw))
     bounds: Sequence[int] = range(len(raw) + 1)
     if counts is not None:
         bounds = [0, *accumulate(counts)]

@@ -21,6 +21,7 @@ from service.ipc.messages import (
     StepStarted,
     WantPixels,
 )
+from service.outputs.block import blocks_of
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -146,7 +147,7 @@ class Fronts:
     def _part(self, step: StepDone, index: int) -> StepDone:
         """What a front has of a step."""
         return StepDone(
-            vectors=[one for one in step.all_vectors() if self.of_request(one.id) == index],
+            blocks=blocks_of(one for one in step.vectors() if self.of_request(one.id) == index),
             failures=[one for one in step.failures if self.of_request(one.id) == index],
             released=[start for start in step.released if self.of_slot(start) == index],
             after=step.after,

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, failed
+from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, Result, failed
 from service.engine.execution.media_encoder import MediaEncoder
-from service.engine.execution.results import Alike, Result
 from service.engine.fronts import FrontLine, Fronts, Joined, Left
 from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
@@ -20,7 +19,6 @@ from service.ipc.messages import (
     Abandon,
     AskKept,
     Failure,
-    FeaturesSpec,
     FrontMessage,
     Ping,
     Pixels,
@@ -28,7 +26,8 @@ from service.ipc.messages import (
     StepReport,
     Submit,
 )
-from service.ipc.vectors import Vector
+from service.outputs.ask import needs
+from service.outputs.block import Vector, blocks_of
 
 if TYPE_CHECKING:
     import torch
@@ -161,7 +160,7 @@ class EngineLoop:
         results = self._isolation.embed(batch)
         took_s = time.perf_counter() - began_s
         self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
-        self._answer(began_s, results, num_tokens=sum(len(waiting.request.token_ids) for waiting in batch))
+        self._answer(began_s, results, num_tokens=sum(len(waiting.request.plan.ids) for waiting in batch))
         self._scheduler.gathering.ended(len(results), len(self._scheduler.ready), took_s, time.monotonic())
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
@@ -193,9 +192,8 @@ class EngineLoop:
     ) -> None:
         """Send what a step gave; `num_tokens` is 0 where the language model did not run."""
         step_ms = (time.perf_counter() - began_s) * 1e3
-        block = results.block(began_s, step_ms) if isinstance(results, Alike) else None
         vectors, failures = [], []
-        for waiting, row in results if block is None else ():
+        for waiting, row in results:
             if isinstance(row, Failure):
                 failures.append(row)
                 continue
@@ -203,7 +201,7 @@ class EngineLoop:
             vector = Vector(
                 id=request.id,
                 rows=row,
-                key=request.media[0].key if isinstance(request.output, FeaturesSpec) else b"",
+                key=request.media[0].key if needs(request.asks) == "nothing" else b"",
                 num_hits=waiting.num_hits,
                 num_misses=waiting.num_misses,
                 is_cached=waiting.is_spared,
@@ -227,5 +225,5 @@ class EngineLoop:
             cache=self._scheduler.cache.report(*shared),
             results=self._scheduler.coalescing.report(),
         )
-        done = StepDone(vectors=vectors, block=block, failures=failures, released=released, after=after)
+        done = StepDone(blocks=blocks_of(vectors), failures=failures, released=released, after=after)
         self._fronts.answer(done, report)

@@ -1,6 +1,6 @@
 """A route's request as plain data (`Job`), and the result (`EmbedResult`): what routes and `Embedder` exchange."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,14 +8,15 @@ import msgspec
 
 from schemas.content.messages import Message
 from schemas.content.parts import Content
-from service.errors import InputError, MediaError, ServiceError
+from service.errors import ServiceError
 from service.front.admission.budget import AnswerLease
 from service.front.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
-from service.ipc.messages import Output, OutputSpec
-from service.ipc.vectors import Row, Vector
-from service.prompt.prompt import ChunkSpan, Prompt
+from service.outputs.ask import Asks
+from service.outputs.block import Vector
+from service.outputs.chunks import rows_of_chunks
+from service.prompt.prompt import Chunk, Prompt
 from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
 
@@ -70,87 +71,47 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         inputs: each becomes one prompt.
         truncation: how texts that are too long are cut.
-        output: dimensions and number formats, or that features are wanted.
+        asks: the outputs that are wanted.
         tenant: whose images and names for images they are.
         background: the request's color under transparent pixels, as `#rrggbb`.
         per_item: an input that fails leaves the others alone; otherwise its error is raised.
         queries: where prompts are pairs, the first side of each, or the one of all; the inputs are the other side.
         answer_bytes: bytes of the answer, where they follow from the number of inputs; else 0, as for a stream, whose
             window counts them.
-        token_bytes: bytes of the answer for each token of the prompts; 0 where each input has one vector.
-        max_answer_bytes: most bytes of the answer, where they follow from the tokens.
-        late_chunking: the inputs are the chunks of one text; prompts are its windows, and each input has its vector.
     """
 
     inputs: Sequence[JobInput]
     truncation: Truncation
-    output: Output
+    asks: Asks
     tenant: Tenant
     background: str | None = None
     per_item: bool = False
     queries: Sequence[JobInput] = ()
     answer_bytes: int = 0
-    token_bytes: int = 0
-    max_answer_bytes: int = 0
-    late_chunking: bool = False
 
     @property
     def parts(self) -> Sequence[JobInput]:
         """All that prompts are made of: inputs, and the queries of pairs."""
         return [*self.queries, *self.inputs] if self.queries else self.inputs
 
-    def check_answer(self, num_tokens: int) -> None:
-        """Refuse an answer that would be too large; known with the prompts, before a pixel is decoded.
-
-        Raises:
-            InputError: `too_many_inputs` for vectors, `media_too_large` for features.
-        """
-        num_bytes = num_tokens * self.token_bytes
-        if num_bytes <= self.max_answer_bytes:
-            return
-        param = self.inputs[0].param.partition("[")[0]
-        if isinstance(self.output, OutputSpec):
-            message = (
-                f"`{param}`: their vectors, one for each of {num_tokens} tokens, {self.token_bytes} bytes in the "
-                f"formats asked for, take {num_bytes} bytes; one answer may hold {self.max_answer_bytes}. Send fewer "
-                "inputs at once"
-            )
-            raise InputError("too_many_inputs", message, param=param)
-        message = (
-            f"`{param}`: their features, {num_tokens} visual tokens of {self.token_bytes} bytes, take {num_bytes} "
-            f"bytes; one answer may hold {self.max_answer_bytes}. Send fewer images at once"
-        )
-        raise MediaError("media_too_large", message, param=param)
+    @property
+    def param(self) -> str:
+        """The path of all inputs."""
+        return self.inputs[0].param.partition("[")[0]
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether the length of its answer is known when it is there and not before."""
-        return isinstance(self.output, OutputSpec) and self.output.is_sparse
-
-    def check_rows(self, every: Iterable[Mapping[str, Row]]) -> int:
-        """Bytes of an answer that is there.
-
-        Raises:
-            InputError: `too_many_inputs`: they are too many for one answer.
-        """
-        num_bytes = sum(len(row) for rows in every for row in rows.values())
-        if self.max_answer_bytes and num_bytes > self.max_answer_bytes:
-            param = self.inputs[0].param.partition("[")[0]
-            message = (
-                f"`{param}`: their vectors, sparse ones among them, take {num_bytes} bytes; one answer may hold "
-                f"{self.max_answer_bytes}. Send fewer inputs at once"
-            )
-            raise InputError("too_many_inputs", message, param=param)
-        return num_bytes
+    def joins_inputs(self) -> bool:
+        """Whether a prompt holds several inputs: the chunks of one text."""
+        return any(ask.joins_inputs for ask in self.asks)
 
     def name_input(self, error: ServiceError) -> None:
         """Give an error that knows its input the input's path too: the engine has none of the request's words.
 
-        With late chunking it knows a window, and is about the text.
+        Where prompts hold several inputs it knows a prompt, and is about the text.
         """
         if error.param is None and error.index is not None:
-            if self.late_chunking:
-                error.param, error.index = self.inputs[0].param.partition("[")[0], None
+            if self.joins_inputs:
+                error.param, error.index = self.param, None
             else:
                 error.param = self.inputs[error.index].param
 
@@ -166,17 +127,17 @@ class EmbeddedInput(msgspec.Struct, frozen=True, gc=False):
     """An input that has its vector.
 
     Attributes:
-        span: with late chunking the input's part of the prompt; else None.
+        chunk: where a prompt holds several inputs the input's part of the prompt; else None.
     """
 
     prompt: Prompt
     vector: Vector
-    span: ChunkSpan | None = None
+    chunk: Chunk | None = None
 
     @property
     def truncated(self) -> bool:
         """Whether its text was cut to fit."""
-        return self.prompt.truncated if self.span is None else self.span.truncated
+        return self.prompt.truncated if self.chunk is None else self.chunk.truncated
 
 
 InputResult = EmbeddedInput | ServiceError
@@ -192,7 +153,7 @@ class EmbedResult:
         media_ms: preparing prompts and pixels, wall clock; of a job in parts that of the slowest.
         num_inputs: how many those are.
         errors: those of inputs that failed, in order.
-        windows: with late chunking what ran for the inputs, and is counted in their place; else None.
+        windows: of chunks of a text what ran for the inputs, and is counted in their place; else None.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
         counts: what they cost.
@@ -241,6 +202,22 @@ class EmbedResult:
         whole.inference_ms = max(part.inference_ms for part in parts)
         whole.num_batched = max(part.num_batched for part in parts)
         return whole
+
+
+def by_chunk(result: EmbedResult) -> EmbedResult:
+    """The result of windows with one for each of their chunks; what the windows cost is counted once.
+
+    Args:
+        result: none of the windows failed.
+    """
+    windows = result.embedded  # all: the job is not `per_item`
+    chunks: list[InputResult] = []
+    for window in windows:
+        own = rows_of_chunks(window.vector.rows, len(window.prompt.chunks))
+        for chunk, rows in zip(window.prompt.chunks, own, strict=True):
+            vector = msgspec.structs.replace(window.vector, rows=rows)
+            chunks.append(EmbeddedInput(window.prompt, vector, chunk))
+    return EmbedResult(chunks, result.media_ms, windows)
 
 
 def raise_first(ends: Iterable[Prompt | InputResult]) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from schemas.endpoints.models import ScoreKind
 from schemas.fields import PartOrder
 from schemas.parsing.hints import shown
 from service.checkpoint.config_files import CheckpointFiles
@@ -14,10 +13,14 @@ from service.checkpoint.hub import Checkpoint
 from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError
 from service.media.resize.image_rule import ImageRule
+from service.outputs.ask import OutputAsk
+from service.outputs.kinds import KINDS
+from service.outputs.offer import Offer
 from service.prompt.build import PromptBuilder
 from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
-from service.prompt.profile.profile import MULTI_VECTOR, OutputKind, Profile
+from service.prompt.profile.profile import Profile
+from service.prompt.text_side import QUERY
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 SAME_INPUT_TYPES: Mapping[str, str] = {
@@ -76,88 +79,28 @@ class ServedModel:
         return images.pixel_rule if images else None
 
     @cached_property
-    def is_multi_vector(self) -> bool:
-        """Whether each token of an input has a vector of its own (late interaction)."""
-        return self.profile.pooling == MULTI_VECTOR
-
-    @cached_property
-    def outputs(self) -> tuple[OutputKind, ...]:
-        """The kinds of vector that it has, its own first."""
-        return self.profile.outputs
-
-    @property
-    def score_kind(self) -> ScoreKind:
-        """What its scores are, in the word of `/v1/models`."""
-        if self.is_sparse_only:
-            return "dot"
-        if self.profile.scoring is not None:
-            return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
-        if self.is_multi_vector:
-            return "mean_max_sim" if self.profile.similarity == "mean_max_sim" else "max_sim"
-        return "dot" if self.profile.similarity == "dot" else "cosine"
-
-    def check_embeds(self) -> None:
-        """Refuse a model that has no vectors.
-
-        Raises:
-            InputError: it is a reranker.
-        """
-        if self.profile.scoring is not None:
-            message = (
-                f"`model`: {self.name} is a reranker: it scores documents against a query and gives no vectors; send "
-                "both to `/v1/rerank`, `/v2/rerank` or `/score`"
-            )
-            raise InputError("invalid_request", message, param="model")
+    def offer(self) -> Offer:
+        """The outputs that it gives."""
+        profile = self.profile
+        return Offer(
+            name=self.name,
+            kinds=profile.outputs,
+            dimensions=profile.dimensions,
+            normalize=profile.normalize,
+            pooling=profile.pooling,
+            similarity=profile.similarity,
+            activation=profile.scoring.activation if profile.scoring else None,
+            num_entries=profile.dimensions if profile.outputs == ("sparse",) else self.tokenizer.num_ids,
+            token_of=self.tokenizer.id_to_token,
+            query_side=QUERY if profile.sides else "",
+            has_static_queries=any(side.uses_static_weights for side in profile.sides.values()),
+            gives_chunks=profile.offers_late_chunking,
+        )
 
     @property
-    def is_sparse_only(self) -> bool:
-        """Whether it has sparse vectors and no others."""
-        return self.outputs == ("sparse",)
-
-    @property
-    def looks_queries_up(self) -> bool:
-        """Whether a query's vector is weights of a table, and only documents go through the model."""
-        return any(side.is_looked_up for side in self.profile.sides.values())
-
-    @property
-    def sparse_dimensions(self) -> int | None:
-        """Number of entries that a sparse vector could have; None where it has none."""
-        if "sparse" not in self.outputs:
-            return None
-        return self.profile.dimensions if self.is_sparse_only else self.tokenizer.num_ids
-
-    def check_sparse(self, route: str) -> None:
-        """Refuse a model without sparse vectors on a route that has no others.
-
-        Raises:
-            InputError: it has none.
-        """
-        self.check_embeds()
-        if "sparse" not in self.outputs:
-            message = (
-                f"`model`: {self.name} gives no sparse vectors, and {route} no others; its `outputs` are "
-                f"{', '.join(self.outputs)}: send it to `/v2/embed`"
-            )
-            raise InputError("invalid_request", message, param="model")
-
-    def check_single_vector(self, route: str) -> None:
-        """Refuse a model without a dense vector on a route that has one for each input.
-
-        Raises:
-            InputError: each token has one, or it is sparse.
-        """
-        if self.is_sparse_only:
-            message = (
-                f"`model`: {self.name} gives sparse vectors, for which {route} has no place; send it to `/v2/embed` "
-                "with `embedding_types: [sparse]`, or to `/embed_sparse`"
-            )
-            raise InputError("invalid_request", message, param="model")
-        if self.is_multi_vector:
-            message = (
-                f"`model`: {self.name} gives several vectors for each input, for which {route} has no place; send it "
-                "to `/v2/embed` with `embedding_types` such as `multi_float`"
-            )
-            raise InputError("invalid_request", message, param="model")
+    def own(self) -> type[OutputAsk]:
+        """The kind of output that it gives first."""
+        return KINDS[self.profile.outputs[0]]
 
     @cached_property
     def input_types(self) -> dict[str, str]:
@@ -180,17 +123,6 @@ class ServedModel:
             message = f"`{param}`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
             raise InputError("invalid_request", message, param=param)
         return known[input_type]
-
-    def check_side(self, input_type: str | None, param: str) -> None:
-        """Refuse a request that does not say whether its texts are queries, where their vectors are made otherwise.
-
-        Raises:
-            InputError: it does not.
-        """
-        if input_type is None and self.looks_queries_up:
-            names = ", ".join(self.input_types)
-            message = f"`{param}`: got none; {self.name} weighs queries by a table and documents by its encoder"
-            raise InputError("invalid_request", f"{message}: expected one of {names}", param=param)
 
     def check_instruction(self, instruction: str | None) -> None:
         """Pass where there is none, or the model takes one.
@@ -217,20 +149,6 @@ class ServedModel:
             )
             raise InputError("invalid_request", message, param="part_order")
         return asked == "as_written"
-
-    def check_late_chunking(self) -> None:
-        """Refuse late chunking for a model whose vectors are no means of their tokens.
-
-        Raises:
-            InputError: it does not offer it.
-        """
-        if not self.profile.offers_late_chunking:
-            message = (
-                f"`late_chunking`: got true; {self.name} pools by `{self.profile.pooling}` and has `outputs` "
-                f"{', '.join(self.outputs)}. It is for models with `dense` alone that pool by `mean`: `/v1/models` "
-                "names them by `late_chunking`"
-            )
-            raise InputError("invalid_request", message, param="late_chunking")
 
     def check_dimensions(self, dimensions: int | None, param: str) -> int:
         """The length of the answer's vectors; the native length when nothing was asked for.

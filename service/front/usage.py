@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
-from service.ipc.vectors import Vector
+from service.outputs.block import Vector
 from service.prompt.prompt import Placeholder, Prompt
 
 
@@ -44,14 +44,14 @@ class InputCounts:
 
     def add(self, prompt: Prompt, vector: Vector) -> None:
         """Count an input that has its vector."""
-        num_tokens = len(prompt.token_ids)
+        num_tokens = len(prompt.plan.ids)
         self.num_tokens += num_tokens
         self.num_hits += vector.num_hits
         self.num_misses += vector.num_misses
         if vector.is_cached:
             self.num_cached_tokens += num_tokens
-        if prompt.spans:
-            self.num_truncated += sum(one.truncated for one in prompt.spans)
+        if prompt.chunks:
+            self.num_truncated += sum(one.truncated for one in prompt.chunks)
         elif prompt.truncated:
             self.num_truncated += 1
         if prompt.placeholders:

@@ -8,8 +8,10 @@ import msgspec
 
 from service.checkpoint.int8_range import Int8Range
 from service.ipc.reports import CacheReport, ResultReport
-from service.ipc.vectors import Vector, VectorBlock
 from service.media.item import MediaKind, TensorDtype
+from service.outputs.block import RowBlock, Vector
+from service.outputs.kinds import SentAsks
+from service.outputs.plan import TokenPlan
 
 StepKind = Literal["encode", "forward"]
 GridTHW = tuple[int, int, int]
@@ -42,70 +44,33 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Its pixels or features, or None when the front expects the engine to have the features."""
 
 
-NumberFormat = Literal["float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary"]
-NUM_BITS: dict[NumberFormat, int] = {
-    "float32": 32,
-    "float16": 16,
-    "bfloat16": 16,
-    "int8": 8,
-    "uint8": 8,
-    "binary": 1,
-    "ubinary": 1,
-}
-"""Bits of one dimension in each number format that the engine makes."""
+class Bundle(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What came together: it goes together where others wait.
+
+    Attributes:
+        party: the request over HTTP that it is of: a tenant's share its part.
+        first: the first id.
+        num_tokens: of all.
+    """
+
+    party: int = 0
+    first: int = 0
+    num_tokens: int = 0
 
 
-class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True, array_like=True):
-    """The vector that a request asks for: one specification for the routes, the socket and `cenote_kernels.finish`."""
-
-    dimensions: int
-    """Leading dimensions to keep."""
-    output_dtypes: tuple[NumberFormat, ...] = ("float32",)
-    """Number formats to make of the vector."""
-    normalize: bool = True
-    """Scale to unit length after cutting; False keeps the raw pooled vector."""
-    is_sparse: bool = False  # the sparse vector too, whose length is known when it is there
-    token_dtypes: tuple[NumberFormat, ...] = ()  # of token vectors beside the dense one
-    pool_factor: float = 1.0  # by which token vectors become fewer; above 1 their number is known when they are there
-
-    @property
-    def needs_tokens(self) -> bool:
-        """Whether more than the dense vector is asked for."""
-        return self.is_sparse or bool(self.token_dtypes)
-
-    @property
-    def vector_bytes(self) -> int:
-        """Bytes of one vector in all of its number formats."""
-        return sum(self.dimensions * NUM_BITS[dtype] // 8 for dtype in self.output_dtypes)
-
-
-class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True, array_like=True):
-    """A request for the features of the prompt's only image, which needs no forward."""
-
-    dtype: TensorDtype
-    """Number format of the answer."""
-
-
-Output = OutputSpec | FeaturesSpec
-"""What a request may ask for."""
+NO_BUNDLE = Bundle()
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One prompt and its vector, or its vectors; or one image, its features."""
+    """One prompt, and what is asked of the model for it."""
 
     id: int
     """Unique as long as the front lives; modulo the number of fronts it is the front's index."""
-    token_ids: list[int]  # the whole prompt, placeholders expanded
+    plan: TokenPlan
     media: tuple[Media, ...] = ()  # its images, in the order of their placeholders
-    num_hidden: int = 0  # tokens at the end that no token attends to
-    dropped: tuple[int, ...] = ()  # places of tokens without a vector, where each token has one
-    is_looked_up: bool = False  # its vector is made of its tokens' own weights; the model does not run
-    spans: tuple[tuple[int, int], ...] = ()  # places of tokens that have a vector together; empty: all have one
-    output: Output
+    asks: SentAsks
     tenant: str = ""  # with whom the engine is shared fairly; empty without a key
-    party: int = 0  # the request over HTTP that it is of: a tenant's share its part
-    bundle: int = 0  # the first id of those that came together, and go together where others wait
-    bundle_tokens: int = 0  # of all of these
+    bundle: Bundle = NO_BUNDLE
     deadline_s: float = math.inf  # when it expires, on `time.monotonic`, one clock for all processes of a machine
     is_fresh: bool = False  # neither a kept vector nor another request's run may answer it: the health probe
     alone: bool = False
@@ -254,21 +219,18 @@ class StepReport(SignOfLife, frozen=True, kw_only=True):
 class StepDone(SignOfLife, frozen=True, kw_only=True):
     """The results of one step of the engine."""
 
-    vectors: list[Vector] = []
-    block: VectorBlock | None = None
-    """More of them."""
+    blocks: list[RowBlock] = []
     failures: list[Failure] = []
     released: list[int] = []
     """Starts of pixel slots that the engine has read."""
 
     def ids(self) -> list[int]:
         """Of all requests that it answers."""
-        block = [] if self.block is None else self.block.ids
-        return [*block, *(one.id for one in self.vectors), *(one.id for one in self.failures)]
+        return [*(id_ for block in self.blocks for id_ in block.ids), *(one.id for one in self.failures)]
 
-    def all_vectors(self) -> list[Vector]:
-        """Those of the block, too."""
-        return self.vectors if self.block is None else [*self.vectors, *self.block.vectors()]
+    def vectors(self) -> list[Vector]:
+        """Each by itself."""
+        return [one for block in self.blocks for one in block.vectors()]
 
 
 class WantPixels(SignOfLife, frozen=True, kw_only=True):

@@ -105,7 +105,7 @@ class EmbeddingModel(Protocol):
         """Raw pooled vectors, `[num_requests, hidden_size]`, float32, on the device; neither cut nor normalized.
 
         Of a late-interaction model (its profile's pooling is `multi_vector`) one for each token, `[total_tokens,
-        hidden_size]`, in packed order. Where the batch's `wants_tokens` says so, rows that `stock/hybrid_encoder.py`
+        hidden_size]`, in packed order. Where the batch's `asks` need all tokens, rows that `stock/hybrid_encoder.py`
         describes, `[total_rows, hidden_size + 1]`.
         """
         ...

@@ -17,7 +17,7 @@ from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
-from service.prompt.text_side import TextSide, sided
+from service.prompt.text_side import TextSide, plan_of
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer_check import check_tokenizer
@@ -48,7 +48,7 @@ class PromptBuilder:
         self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
         self.plain_texts = PlainTexts(profile, tokenizer, self._make_frame, is_strict=strict_reference)
         unbounded = Truncation(profile.max_tokens)
-        check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
+        check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).plan.ids)
 
     def build(
         self,
@@ -108,7 +108,7 @@ class PromptBuilder:
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
-        return sided(self._checked(buffer), side)
+        return self._checked(buffer, side)
 
     def late_chunks(self, like: Conversation, truncation: Truncation, params: Sequence[str]) -> LateChunks:
         """What makes prompts of the chunks of one text, for models that offer late chunking.
@@ -125,7 +125,7 @@ class PromptBuilder:
 
     def _has_ends(self, conversation: Conversation, side: TextSide | None) -> bool:
         """Whether the tokenizer's own tokens stand around a text."""
-        if side is not None and side.is_looked_up:
+        if side is not None and side.uses_static_weights:
             return False
         asked = conversation.add_special_tokens
         return self._profile.add_special_tokens if asked is None else asked
@@ -229,7 +229,7 @@ class PromptBuilder:
                 )
                 raise InputError("invalid_request", message, param=budget.param, index=budget.index)
 
-    def _checked(self, buffer: PromptBuffer) -> Prompt:
+    def _checked(self, buffer: PromptBuffer, side: TextSide | None) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
         num_pads = dict.fromkeys(self._pads.values(), 0)
         for place in buffer.placeholders:
@@ -237,7 +237,7 @@ class PromptBuilder:
         for pad_id, num in num_pads.items():
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
-        return Prompt(buffer.token_ids, tuple(buffer.placeholders), buffer.truncated)
+        return Prompt(plan_of(buffer.token_ids, side), tuple(buffer.placeholders), buffer.truncated)
 
 
 def _fixed(piece: Piece) -> Piece:

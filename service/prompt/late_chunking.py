@@ -12,8 +12,9 @@ from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
 from service.errors import InputError
+from service.outputs.plan import TokenPlan
 from service.prompt.plain_texts import TextFrame
-from service.prompt.prompt import ChunkSpan, Prompt
+from service.prompt.prompt import Chunk, Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Truncation
 
@@ -120,9 +121,10 @@ class LateChunks:
             places = [len(before) + start - begin for start in starts[first : stop + 1]]
             places[0] = 0 if first == 0 else places[0]
             places[-1] = len(whole) if stop == len(self._chunks) else places[-1]
-            own = zip(pairwise(places), self._chunks[first:stop], self._truncated[first:stop], strict=True)
-            spans = tuple(ChunkSpan(*place, len(chunk), truncated) for place, chunk, truncated in own)
-            prompts.append(Prompt(whole, (), truncated=any(self._truncated[first:stop]), spans=spans))
+            own = zip(self._chunks[first:stop], self._truncated[first:stop], strict=True)
+            chunks = tuple(Chunk(len(chunk), truncated) for chunk, truncated in own)
+            spans = () if places == [0, len(whole)] else tuple(pairwise(places))  # a lone chunk is an ordinary text
+            prompts.append(Prompt(TokenPlan(whole, spans=spans), (), any(self._truncated[first:stop]), chunks))
         return prompts
 
     @property

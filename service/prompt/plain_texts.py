@@ -15,7 +15,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece, TextPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.text_side import TextSide, sided
+from service.prompt.text_side import TextSide, plan_of
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
@@ -134,7 +134,7 @@ class PlainTexts:
             whole = [*frame.before, *token_ids, *frame.after]
             if padding is not None:
                 whole = padding.fill(whole)
-            prompts.append(sided(Prompt(whole, (), num_excess > 0), frame.side) if whole else None)
+            prompts.append(Prompt(plan_of(whole, frame.side), (), num_excess > 0) if whole else None)
         return prompts
 
     def are_accepted(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> bool:

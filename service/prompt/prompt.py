@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from service.media.item import MediaItem
+from service.outputs.plan import TokenPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +26,14 @@ class Placeholder:
     item: MediaItem
 
 
-class ChunkSpan(NamedTuple):
-    """The tokens of a prompt whose mean is the vector of one chunk of a text.
+class Chunk(NamedTuple):
+    """A chunk of a text, whose vector is the mean of its tokens.
 
     Attributes:
-        first: the first of them.
-        stop: after the last.
-        num_tokens: of the chunk itself: what the model wants around a text may be among those above.
+        num_tokens: of the chunk itself: what the model wants around a text may be in its mean, too.
         truncated: whether the chunk was cut to fit.
     """
 
-    first: int
-    stop: int
     num_tokens: int
     truncated: bool
 
@@ -45,29 +42,16 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
     """One input as tokens. No dataclass: a frozen one takes twelve times as long to make.
 
     Attributes:
-        token_ids: head, template, text, placeholders and tail, in order.
+        plan: head, template, text, placeholders and tail, in order.
         placeholders: one per image, in order.
         truncated: whether text was cut to fit.
-        num_hidden: tokens at the end that no token attends to: a query's filling in late interaction.
-        dropped: places of tokens whose vectors are not given, ascending, where each token has one.
-        is_looked_up: its vector is made of its tokens' own weights, and the model does not run.
-        spans: with late chunking the chunks that have a vector of it, ascending; else empty.
+        chunks: those that have a vector of it, in order; empty without late chunking.
     """
 
-    token_ids: list[int]
+    plan: TokenPlan
     placeholders: tuple[Placeholder, ...]
     truncated: bool
-    num_hidden: int = 0
-    dropped: tuple[int, ...] = ()
-    is_looked_up: bool = False
-    spans: tuple[ChunkSpan, ...] = ()
-
-    @property
-    def pooled(self) -> tuple[tuple[int, int], ...]:
-        """The places of tokens that have a vector together; empty where all of them have one, as a lone chunk's do."""
-        if len(self.spans) == 1 and self.spans[0][:2] == (0, len(self.token_ids)):
-            return ()
-        return tuple((span.first, span.stop) for span in self.spans)
+    chunks: tuple[Chunk, ...] = ()
 
     @property
     def num_image_tokens(self) -> int:

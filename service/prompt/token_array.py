@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schemas.limits import MAX_INT32
 from service.errors import InputError
+from service.outputs.plan import TokenPlan
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Budget, Truncation
@@ -47,6 +48,6 @@ def build_token_array(
             )
             raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
     if num_excess <= 0:
-        return Prompt(token_ids, (), truncated=False)
+        return Prompt(TokenPlan(token_ids), (), truncated=False)
     kept = token_ids[:limit] if truncation.side == "right" else token_ids[num_excess:]
-    return Prompt(kept, (), truncated=True)
+    return Prompt(TokenPlan(kept), (), truncated=True)

@@ -15,13 +15,12 @@ from service.front.engine_client.engine_request import request_of
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
-from service.front.served_model import ServedModel, load_served_model
+from service.front.served_model import load_served_model
 from service.front.serving.from_settings import media_rules
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec, PixelSlot, Request
+from service.ipc.messages import PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
-from service.prompt.profile.profile import SPLADE
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from tests.builders import own_uuids
@@ -40,13 +39,14 @@ class PromptReader:
             checkpoint, served_names=(), strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
         )
         self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
-        self._output = _output(self.model)
+        own, offer = self.model.own, self.model.offer
+        self._asks = (own.of(own.types[:1], offer.dimensions, offer, normalize=True),)
         self._ids = count(1)
 
     def prompts(self, body: dict[str, Any]) -> list[Prompt]:
         """One for each input of a body of `/v1/embeddings`."""
         request = decode(json.dumps(body).encode(), EmbeddingRequest)
-        job = self._reader.embedding_job(request, self._output, SERVICE.tenant)
+        job = self._reader.embedding_job(request, self._asks, SERVICE.tenant)
         media = MediaReader(self._reader.rules, job.tenant, job.background)
         prepared = all_at_once(self._reader.prompts(job, media))
         return [one for one in prepared if isinstance(one, Prompt)]
@@ -65,15 +65,7 @@ class PromptReader:
                     assert isinstance(place.item, ImageFile)  # no body here has features in place of images
                     slots[place.item.digest] = LoadedMedia(place.item.digest, store(pixels_of(place.item).tobytes()))
             loaded = [slots[place.item.digest] for place in prompt.placeholders]
-            yield request_of(next(self._ids), prompt, loaded, self._output, SERVICE)
-
-
-def _output(model: ServedModel) -> OutputSpec:
-    """A vector of the kind that the model has, as the routes ask for it."""
-    dimensions = model.profile.dimensions
-    if model.profile.pooling == SPLADE:
-        return OutputSpec(dimensions=dimensions, output_dtypes=(), normalize=False, is_sparse=True)
-    return OutputSpec(dimensions=dimensions)
+            yield request_of(next(self._ids), prompt, loaded, self._asks, SERVICE)
 
 
 def pixels_of(item: ImageFile) -> np.ndarray:

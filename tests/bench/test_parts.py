@@ -14,7 +14,7 @@ from service.settings import Settings
 from tests.bench.agreement import check_agreement
 from tests.bench.checkpoint import RERANKER, minilm
 from tests.bench.figure import Measured
-from tests.bench.parts.all_parts import GROUPS, PARTS
+from tests.bench.parts.all_parts import PARTS
 from tests.bench.parts.minilm import LONGEST
 from tests.bench.parts.rerank import FAMILY
 from tests.bench.prompts import PromptReader
@@ -31,13 +31,16 @@ from tests.conftest import image
 pytestmark = pytest.mark.slow
 
 COUNTED = {
-    "repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "known_pages_decoded", "known_pages_encoded",
+    "repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error", "known_pages_decoded",
+    "known_pages_encoded",
 }  # fmt: skip
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
 NOT_INSTALLED = {"text_over_sentence_transformers"} | {
     f"minilm{kind}_over_{peer}" for kind in ("", "_short") for peer in ("onnxruntime", "openvino", "torch")
 }
 """Figures whose peers are in an environment that only `make bench` makes."""
+MAX_TITLE = 58
+"""Characters that stand above a chart."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def test_every_file_of_a_part_is_run() -> None:
     folder = Path(__file__).parent / "parts"
     files = {path.stem for path in folder.glob("*.py") if "\nPART = " in path.read_text()}
-    assert files == set(PARTS) == {name for group in GROUPS.values() for name in group}
+    assert files == set(PARTS)
     assert all(part.name == name for name, part in PARTS.items())
 
 
@@ -64,18 +67,25 @@ def test_a_part_measures_what_it_says(name: str, stage: Stage, monkeypatch: pyte
         judge = stage.serve("judging_twin", *FAMILY, checkpoint=RERANKER)
         monkeypatch.setattr(stage, "against", OverHttp(judge.url))
     measured = PARTS[name].run(stage)
-    assert measured.figures
+    assert measured.figures or measured.curves
+    assert all(len(curve.what) <= MAX_TITLE for curve in measured.curves)
     assert all(math.isfinite(number) for number in numbers(measured))
     missing = {figure.name for figure in measured.figures if figure.value is None}
     assert missing <= NOT_INSTALLED
     counted = [figure for figure in measured.figures if figure.name in COUNTED]
     assert all(figure.value is not None and figure.verdict in ("holds", "") for figure in counted), counted
+    assert all(figure.value.median == 0 for figure in counted if figure.name == "hit_count_error" and figure.value)
 
 
 def numbers(measured: Measured) -> Iterator[float]:
     for figure in measured.figures:
         if figure.value is not None:
             yield from (figure.value.low, figure.value.median, figure.value.high)
+    for curve in measured.curves:
+        for points in curve.series.values():
+            assert points
+            for x, spread in points:
+                yield from (x, spread.low, spread.median, spread.high)
 
 
 def test_the_bare_forward_gives_the_services_vectors_also_for_images(stage: Stage) -> None:
@@ -108,7 +118,7 @@ def test_what_goes_wrong_in_a_side_is_said_here(stage: Stage) -> None:
 def test_the_tokens_that_sentence_transformers_is_given_are_the_services(stage: Stage, tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(_tokenizer_of(CHECKPOINT, tmp_path))
     texts = stage.texts.mixed(5)
-    ours = [prompt.token_ids for prompt in PromptReader(Settings()).prompts(text_body(texts))]
+    ours = [prompt.plan.ids for prompt in PromptReader(Settings()).prompts(text_body(texts))]
     for text, ids in zip(texts, ours, strict=True):
         chat: list[Any] = [{"role": "user", "content": [{"type": "text", "text": text}]}]
         rendered = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
@@ -117,7 +127,7 @@ def test_the_tokens_that_sentence_transformers_is_given_are_the_services(stage: 
 
 def test_the_tokens_that_an_exported_graph_is_given_are_the_services() -> None:
     texts = TextMaker(minilm()).mixed(5, LONGEST)
-    ours = [prompt.token_ids for prompt in PromptReader(Settings(model=str(minilm()))).prompts(text_body(texts))]
+    ours = [prompt.plan.ids for prompt in PromptReader(Settings(model=str(minilm()))).prompts(text_body(texts))]
     theirs = [encoding.ids for encoding in tokenizer_of(minilm()).encode_batch([*texts, " ".join(texts)])]
     assert ours == theirs[:-1]
     assert len(theirs[-1]) == 256
@@ -129,7 +139,7 @@ def test_the_tokens_that_an_exported_graph_is_given_are_the_services() -> None:
 def test_texts_have_the_tokens_that_were_asked_for(stage: Stage) -> None:
     lengths = [1, 16, 100, 512]
     prompts = PromptReader(Settings()).prompts(text_body([stage.texts.text(n) for n in lengths]))
-    template = len(prompts[0].token_ids) - 1
-    assert [len(prompt.token_ids) - template for prompt in prompts] == pytest.approx(lengths, abs=1)
+    template = len(prompts[0].plan.ids) - 1
+    assert [len(prompt.plan.ids) - template for prompt in prompts] == pytest.approx(lengths, abs=1)
     short = stage.texts.texts(500, 2)
     assert len(set(short)) == 500

@@ -22,9 +22,10 @@ from schemas.endpoints.embeddings import EmbeddingData, EmbeddingRequest, Embedd
 from schemas.fields import EmbedDtype
 from service.front.job import EmbeddedInput, EmbedResult
 from service.http.responses.answer import BodyParts, in_parts, slices
-from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_response
-from service.ipc.vectors import Vector
+from service.outputs.block import Vector
+from service.outputs.dense import VectorFormat
+from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
 
 DIMENSIONS: Final = 2048
@@ -45,7 +46,7 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> EmbedResult:
     rows = np.random.default_rng(num_vectors).standard_normal((num_vectors, DIMENSIONS), np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     stored = rows.astype("<f2") if dtype == "float16" else rows.astype("<f4")
-    prompt = Prompt([1] * TOKENS, (), truncated=False)
+    prompt = Prompt(TokenPlan([1] * TOKENS), (), truncated=False)
     vectors = [
         Vector(id=i, rows={dtype: row.tobytes()}, num_hits=0, num_misses=0, queue_ms=0.0, inference_ms=0.0)
         for i, row in enumerate(stored)

@@ -31,7 +31,7 @@ class TroubledRunner:
         return getattr(self._runner, name)
 
     def embed(self, batch: Sequence[Any]) -> Any:
-        prompts = [waiting.request.token_ids for waiting in batch]
+        prompts = [waiting.request.plan.ids for waiting in batch]
         if any(len(ids) == KILLER_TOKENS for ids in prompts) or self._is_deadly(prompts):
             os.kill(os.getpid(), signal.SIGSEGV)
         if seconds := self._slowness_s():

@@ -8,11 +8,11 @@ import torch
 from transformers import Qwen3VLConfig, Qwen3VLModel
 
 from cenote_kernels import as_tensor, epilogue
-from service.ipc.messages import OutputSpec
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.vision import VisionTower
+from service.outputs.dense import DenseAsk
 from tests.gpu.stage import Stage
 
 IMAGE_TOKEN = 5
@@ -53,7 +53,7 @@ class Model2B:
     def vectors(self, batch: PackedBatch) -> torch.Tensor:
         """`[num_requests, hidden]`, float32, on the host."""
         hidden = self.language.forward(batch, last_only=True)
-        outputs = [OutputSpec(dimensions=hidden.shape[1])] * len(batch.segment_lengths)
+        outputs = [DenseAsk(dimensions=hidden.shape[1])] * len(batch.segment_lengths)
         rows = epilogue(hidden, torch.arange(len(hidden) + 1), outputs)
         return torch.stack([as_tensor(row["float32"], "float32") for row in rows if row is not None])
 

@@ -17,14 +17,15 @@ import torch
 from cenote_kernels import Row, as_tensor
 from cenote_kernels.launch import MAX_SHARED_BYTES, Call
 from cenote_kernels.nvrtc import FOLDER, source
-from service.ipc.messages import NumberFormat, OutputSpec
+from service.outputs.dense import DenseAsk
+from service.outputs.formats import NumberFormat
 
 
 def output(
     dimensions: int, output_dtypes: tuple[NumberFormat, ...] = ("float32",), *, normalize: bool = True
-) -> OutputSpec:
+) -> DenseAsk:
     """The output that a request asks for."""
-    return OutputSpec(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
+    return DenseAsk(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
 
 
 def tensors(rows: Sequence[Row | None]) -> list[dict[str, torch.Tensor] | None]:

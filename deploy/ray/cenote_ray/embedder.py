@@ -58,7 +58,7 @@ class EmbedderReplica:
         """The result of every prompt; see `wire.py`."""
         try:
             embedder = self._serving.main().embedder
-            result = await embedder.embed_prompts(ask.read(), ask.output, ask.caller())
+            result = await embedder.embed_prompts(ask.read(), ask.asks, ask.caller())
         except ServiceError as error:
             return refused(error)
         return told(result.inputs, result.media_ms)

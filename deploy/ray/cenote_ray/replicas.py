@@ -20,7 +20,7 @@ from service.errors import ServiceError, UnavailableError
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.job import EmbedResult, InputResult, raise_first
 from service.front.tenant import Caller
-from service.ipc.messages import Output
+from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 from service.stages import stage
 
@@ -55,21 +55,21 @@ class Replicas:
             )
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], asks: Asks, caller: Caller, *, per_item: bool
     ) -> EmbedResult:
         """The result of every prompt; see `PromptEngine.run`. The first error is that of the first input."""
         raise_first(() if per_item else prepared.values())
         prompts = {index: one for index, one in prepared.items() if isinstance(one, Prompt)}
         with stage("engine"):
-            results, media_ms = await self._make_all(calls_of(prompts), prompts, output, caller)
+            results, media_ms = await self._make_all(calls_of(prompts), prompts, asks, caller)
         ends = [one if isinstance(one, ServiceError) else results[index] for index, one in prepared.items()]
         raise_first(() if per_item else ends)
         return EmbedResult(ends, media_ms)
 
     async def _make_all(
-        self, calls: Sequence[Call], prompts: Mapping[int, Prompt], output: Output, caller: Caller
+        self, calls: Sequence[Call], prompts: Mapping[int, Prompt], asks: Asks, caller: Caller
     ) -> tuple[dict[int, InputResult], float]:
-        tasks = [asyncio.create_task(self._make(call, prompts, output, caller)) for call in calls]
+        tasks = [asyncio.create_task(self._make(call, prompts, asks, caller)) for call in calls]
         try:
             answers = await asyncio.gather(*tasks)
         finally:
@@ -80,11 +80,11 @@ class Replicas:
         return results, max((media_ms for _, media_ms in answers), default=0.0)
 
     async def _make(
-        self, call: Call, prompts: Mapping[int, Prompt], output: Output, caller: Caller
+        self, call: Call, prompts: Mapping[int, Prompt], asks: Asks, caller: Caller
     ) -> tuple[list[InputResult], float]:
         mine = [prompts[index] for index in call.indices]
-        answer = await self._ask(call, Ask.of(mine, output, caller))
-        self._needs.rate.finished(sum(len(prompt.token_ids) for prompt in mine))
+        answer = await self._ask(call, Ask.of(mine, asks, caller))
+        self._needs.rate.finished(sum(len(prompt.plan.ids) for prompt in mine))
         return read_answer(answer, mine, call.indices)
 
     async def _ask(self, call: Call, ask: Ask) -> bytes:

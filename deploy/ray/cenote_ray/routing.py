@@ -55,7 +55,7 @@ def _pieces(texts: list[int], prompts: Mapping[int, Prompt]) -> list[list[int]]:
     pieces: list[list[int]] = []
     num_tokens = 0
     for index in texts:
-        length = len(prompts[index].token_ids)
+        length = len(prompts[index].plan.ids)
         if not pieces or len(pieces[-1]) == MAX_TEXTS or num_tokens + length > MAX_TEXT_TOKENS:
             pieces.append([])
             num_tokens = 0
@@ -65,4 +65,4 @@ def _pieces(texts: list[int], prompts: Mapping[int, Prompt]) -> list[list[int]]:
 
 
 def _text_key(piece: list[int], prompts: Mapping[int, Prompt]) -> str:
-    return hashlib.sha256(encode([prompts[index].token_ids for index in piece])).hexdigest()
+    return hashlib.sha256(encode([prompts[index].plan.ids for index in piece])).hexdigest()

@@ -23,7 +23,8 @@ from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbedResult
 from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
-from service.ipc.messages import OutputSpec
+from service.outputs.dense import DenseAsk
+from service.outputs.kinds import check_fits
 from service.setting_sources import load_settings
 from service.settings import SettingsError
 
@@ -74,7 +75,7 @@ class RowEmbedder:
                 raise EngineFailedError(self._serving.failure)
             time.sleep(TICK_S)
         try:
-            self._serving.main().model.check_single_vector("the bulk job")
+            check_fits(self._serving.main().model.offer, "dense", "the bulk job")
         except InputError as error:
             self._running.cancel()
             raise SettingsError(error.message) from None
@@ -117,8 +118,8 @@ class RowEmbedder:
             try:
                 online = self._serving.main()
                 dimensions = online.model.check_dimensions(self._dimensions, "dimensions")
-                output = OutputSpec(dimensions=dimensions, normalize=online.model.profile.normalize)
-                job = online.reader.embedding_job(request, output, NO_TENANT)
+                asks = (DenseAsk(dimensions=dimensions, normalize=online.model.profile.normalize),)
+                job = online.reader.embedding_job(request, asks, NO_TENANT)
                 return await online.embedder.embed(job, Caller(NO_TENANT))
             except UnavailableError as error:
                 if wait == MAX_WAITS:

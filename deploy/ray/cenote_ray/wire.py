@@ -14,9 +14,9 @@ from schemas.errors import ErrorCode
 from service.errors import DeadlineError, InputError, MediaError, ModelError, ServiceError, UnavailableError
 from service.front.job import EmbeddedInput, InputResult
 from service.front.tenant import Caller, Tenant
-from service.ipc.messages import Output
-from service.ipc.vectors import Vector
 from service.media.features.features import FeaturesItem
+from service.outputs.ask import Asks
+from service.outputs.block import Vector
 from service.prompt.prompt import Placeholder, Prompt
 
 KINDS: dict[str, type[ServiceError]] = {
@@ -36,18 +36,18 @@ class Ask:
     """
 
     prompts: Sequence[Prompt]
-    output: Output
+    asks: Asks
     tenant: Tenant
     left_s: float
     patience_s: float
     wants_fresh: bool
 
     @classmethod
-    def of(cls, prompts: Sequence[Prompt], output: Output, caller: Caller) -> "Ask":
+    def of(cls, prompts: Sequence[Prompt], asks: Asks, caller: Caller) -> "Ask":
         """A message for `caller`, to be sent now."""
         left_s = caller.deadline_s - time.monotonic()
         sent = [_each_features(prompt, bytes) for prompt in prompts]
-        return cls(sent, output, caller.tenant, left_s, caller.patience_s, caller.wants_fresh)
+        return cls(sent, asks, caller.tenant, left_s, caller.patience_s, caller.wants_fresh)
 
     def caller(self) -> Caller:
         """The caller, on this machine's clock."""

@@ -4,16 +4,17 @@
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-import msgspec
 import numpy as np
 import torch
 
 from cenote_kernels import finish
-from service.ipc.messages import OutputSpec, Request
-from service.ipc.sparse_row import MULTI_ROW, SPARSE, pack_sparse
-from service.ipc.vectors import Row, Rows
+from service.ipc.messages import Request
+from service.outputs.block import Row, Rows
+from service.outputs.dense import DenseAsk
+from service.outputs.sparse import SPARSE, SparseAsk, pack_sparse
+from service.outputs.tokens import TokensAsk
 
 Ranges = tuple[torch.Tensor, torch.Tensor]
 
@@ -33,28 +34,31 @@ def hybrid_rows(
         num_rows: of each request: 1, or its tokens.
         unused: tokens without a place in sparse vectors.
     """
-    outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]
     starts = [0, *accumulate(num_rows)]
     firsts = raw[torch.tensor(starts[:-1], device=raw.device), :width].contiguous()
-    plain = [msgspec.structs.replace(one, output_dtypes=one.output_dtypes or ("float32",)) for one in outputs]
-    answers: list[Rows | None] = []
-    for index, dense in enumerate(finish(firsts, plain, ranges=ranges)):
-        output, part = outputs[index], raw[starts[index] : starts[index + 1]]
-        if dense is None or not bool(part.isfinite().all()):
-            answers.append(None)
-            continue
-        row: dict[str, Row] = {dtype: dense[dtype] for dtype in output.output_dtypes}
-        if output.is_sparse:
-            row[SPARSE] = lexical_row(requests[index].token_ids, part[:, width].cpu().numpy(), unused)
-        if output.token_dtypes:
-            spec = OutputSpec(dimensions=output.dimensions, output_dtypes=output.token_dtypes)
-            (tokens,) = finish(part[1:, :width].contiguous(), [spec], num_vectors=[len(part) - 1])
+    every = DenseAsk(dimensions=width)  # is looked at also where it is not asked for
+    asked = [next((ask for ask in one.asks if isinstance(ask, DenseAsk)), every) for one in requests]
+    dense = finish(firsts, asked, ranges=ranges)
+    parts = [raw[start:stop] for start, stop in pairwise(starts)]
+    return [_rows(*one, width, unused) for one in zip(parts, requests, dense, strict=True)]
+
+
+def _rows(part: torch.Tensor, request: Request, dense: Rows | None, width: int, unused: frozenset[int]) -> Rows | None:
+    """The rows of one request; `dense` are those of its dense vector."""
+    if dense is None or not bool(part.isfinite().all()):
+        return None
+    rows: dict[str, Row] = {}
+    for ask in request.asks:
+        if isinstance(ask, DenseAsk):
+            rows |= dense
+        elif isinstance(ask, SparseAsk):
+            rows[SPARSE] = lexical_row(request.plan.ids, part[:, width].cpu().numpy(), unused)
+        elif isinstance(ask, TokensAsk):
+            (tokens,) = finish(part[1:, :width].contiguous(), [ask], num_vectors=[len(part) - 1])
             if tokens is None:
-                answers.append(None)
-                continue
-            row |= {MULTI_ROW + dtype: one for dtype, one in tokens.items()}
-        answers.append(row)
-    return answers
+                return None
+            rows |= {ask.row + dtype: one for dtype, one in tokens.items()}
+    return rows
 
 
 def lexical_row(token_ids: Sequence[int], weights: np.ndarray, unused: frozenset[int]) -> bytes:

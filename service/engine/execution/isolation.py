@@ -11,22 +11,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.execution.results import Alike, Result
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announce
-from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
+from service.ipc.messages import Failure, Request
 from service.ipc.prompt_digest import prompt_digest
-from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
-from service.ipc.vectors import Rows
+from service.outputs.block import Rows
 
 if TYPE_CHECKING:
     import torch
 
-    from cenote_kernels import WholeRows
     from service.engine.execution.runner import ModelRunner
 
     Batch = Sequence[Waiting[torch.Tensor]]
+
+Result = tuple["Waiting[torch.Tensor]", Rows | Failure]
+"""A request with its rows, or why it has none."""
 
 logger = logging.getLogger("cenote.engine")
 
@@ -183,13 +183,9 @@ class Isolation:
         Raises:
             Exception: the device is lost.
         """
-        from cenote_kernels import WholeRows  # here: the loop can be imported without torch
-
         requests = [waiting.request for waiting in batch]
         try:
             rows = self._runner.finish(raw, requests)
-            if isinstance(rows, WholeRows) and _are_whole(rows, requests):
-                return Alike(batch, rows)
             return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
@@ -205,7 +201,7 @@ class Isolation:
     def _try(self, batch: "Batch") -> tuple[Sequence[Result] | None, bool]:
         """Results or None, and whether there was memory."""
         everyone = [one for waiting in batch for one in waiting.group]
-        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
+        num_tokens = sum(len(waiting.request.plan.ids) for waiting in batch)
         self._announce("forward", num_tokens, [one.request.id for one in everyone])
         try:
             raw = self._runner.embed(batch)
@@ -228,7 +224,7 @@ class Isolation:
 
     def _run_again_alone(self, batch: "Batch", results: Sequence[Result]) -> Sequence[Result]:
         """Run those alone that have no vector in company: one's NaN may lie in rows that others share with it."""
-        if len(batch) == 1 or isinstance(results, Alike):
+        if len(batch) == 1:
             return results
         spoilt = {
             one.request.id for one, row in results if isinstance(row, Failure) and row.code == "non_finite_embedding"
@@ -258,36 +254,10 @@ class Isolation:
         """Refuse a vector that is not valid, or has not the bytes asked for: a short one would be sent with 200."""
         if rows is None:
             return failed(request, NOT_VALID, "non_finite_embedding")
-        assert isinstance(request.output, OutputSpec)  # features are never finished
-        output, num_vectors = request.output, self._runner.num_vectors(request)
-        num_own = 1 if output.needs_tokens else num_vectors
-        wanted = [(str(dtype), num_own, NUM_BITS[dtype]) for dtype in output.output_dtypes]
-        wanted += [(MULTI_ROW + dtype, num_vectors - 1, NUM_BITS[dtype]) for dtype in output.token_dtypes]
-        if request.output.is_sparse and len(rows.get(SPARSE, b"?")) % ENTRY_BYTES:
-            logger.error("a sparse vector is missing or cut. This is a bug.")
-            return failed(request, INTERNAL)
-        for name, number, num_bits in wanted:
-            bits_of_one = output.dimensions * num_bits
-            found, rest = divmod(len(rows.get(name, b"")) * 8, bits_of_one)
-            if rest or not (1 <= found <= number if output.pool_factor > 1 else found == number):
-                return _cut(request)
-        return rows
-
-
-def _are_whole(rows: "WholeRows", requests: Sequence[Request]) -> bool:
-    """Whether there is a row for each request, and all ask for one vector of the bytes that each has."""
-    output = requests[0].output
-    if not isinstance(output, OutputSpec) or output.needs_tokens or len(rows) != len(requests):
-        return False
-    if any(request.output != output for request in requests):
-        return False
-    num_numbers = output.dimensions * len(rows)
-    return all(len(rows.whole.get(one, b"")) * 8 == num_numbers * NUM_BITS[one] for one in output.output_dtypes)
-
-
-def _cut(request: Request) -> Failure:
-    logger.error("a vector has another length than was asked for. This is a bug.")
-    return failed(request, INTERNAL)
+        if all(ask.are_whole(rows, self._runner.num_rows(request, ask)) for ask in request.asks):
+            return rows
+        logger.error("a vector has another length than was asked for. This is a bug.")
+        return failed(request, INTERNAL)
 
 
 def _all_failed(batch: "Batch", message: str, code: Code = "internal_error") -> list[Result]:

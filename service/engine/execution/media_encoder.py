@@ -8,7 +8,8 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.isolation import INTERNAL, NO_FIT, Quarantine, failed, is_out_of_memory
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.ipc.announcements import Announce
-from service.ipc.messages import Failure, FeaturesSpec
+from service.ipc.messages import Failure
+from service.outputs.features import FeaturesAsk
 
 if TYPE_CHECKING:
     import torch
@@ -53,16 +54,16 @@ class MediaEncoder:
         Raises:
             Exception: the device is lost.
         """
-        spec, (features,) = waiting.request.output, waiting.features
-        assert isinstance(spec, FeaturesSpec)  # the scheduler makes a FeaturesStep of no other
+        (ask,), (features,) = waiting.request.asks, waiting.features
+        assert isinstance(ask, FeaturesAsk)  # the scheduler makes a FeaturesStep of no other
         assert features is not None  # nor before they are there
         try:
-            data = self._runner.write_features(features, spec.dtype)
+            data = self._runner.write_features(features, ask.dtype)
         except Exception:
             logger.exception("features could not be written")
         else:
-            message = NO_FIT.format(dtype=spec.dtype)
-            return failed(waiting.request, message, "non_finite_embedding") if data is None else {spec.dtype: data}
+            message = NO_FIT.format(dtype=ask.dtype)
+            return failed(waiting.request, message, "non_finite_embedding") if data is None else {ask.dtype: data}
         self._runner.check_alive()
         return failed(waiting.request, INTERNAL)
 

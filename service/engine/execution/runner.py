@@ -22,14 +22,18 @@ from service.engine.execution.sparse_vectors import dense_weights, sparse_rows
 from service.engine.execution.token_pooling import pool_tokens
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.ipc.sparse_row import SPARSE
-from service.ipc.vectors import Rows
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
 from service.model.embedding_model import EmbeddingModel
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import PrefixCache
+from service.outputs.ask import OutputAsk, needs
+from service.outputs.block import Rows
+from service.outputs.dense import DenseAsk
+from service.outputs.score import LOGIT
+from service.outputs.sparse import SPARSE
+from service.outputs.tokens import TokensAsk
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
     "float32": torch.float32,
@@ -154,39 +158,37 @@ class ModelRunner:
                 numbering.add(media, feature)
             self._check_placeholders(request)
             positions.append(self._positions(request))
-            token_ids += request.token_ids
+            token_ids += request.plan.ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
         packed = PackedBatch(
             token_ids=torch.from_numpy(np.fromiter(token_ids, np.int64)),  # torch's own takes nine times as long
             position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
-            segment_lengths=[len(request.token_ids) for request in requests],
+            segment_lengths=[len(request.plan.ids) for request in requests],
             visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
             tenants=[request.tenant for request in requests],
             visual_numbers=numbering.all(),
-            wants_tokens=[self._wants_tokens(request) for request in requests],
-            num_hidden=[request.num_hidden for request in requests],
-            looked_up=[request.is_looked_up for request in requests],
-            spans=[request.spans for request in requests],
+            plans=[request.plan for request in requests],
+            asks=[request.asks for request in requests],
         )
         return self._given(self._model.embed(packed), batch)
 
     def _positions(self, request: Request) -> np.ndarray:
         """A prompt's positions; those of a short text follow from its length, and are made once."""
-        num_tokens = len(request.token_ids)
+        num_tokens = len(request.plan.ids)
         if not request.media and num_tokens <= SHORT_TOKENS:
             return self._text_positions(num_tokens)
         return self._model.positions(num_tokens, [(media.offset, media.grid_thw) for media in request.media])
 
     def _given(self, raw: torch.Tensor, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """The vectors of the tokens that have one, out of those of all tokens."""
-        if not any(waiting.request.dropped for waiting in batch):
+        if not any(waiting.request.plan.skipped for waiting in batch):
             return raw
         is_given = np.ones(len(raw), bool)
         start = 0
         for waiting in batch:
-            is_given[start + np.array(waiting.request.dropped, np.int64)] = False
-            start += len(waiting.request.token_ids)
+            is_given[start + np.array(waiting.request.plan.skipped, np.int64)] = False
+            start += len(waiting.request.plan.ids)
         return raw[torch.from_numpy(is_given).to(raw.device)]
 
     def take_num_reused(self) -> int:
@@ -199,12 +201,17 @@ class ModelRunner:
     def num_vectors(self, request: Request) -> int:
         """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
         if self._is_multi_vector or self._wants_tokens(request):
-            return len(request.token_ids) - len(request.dropped)
-        return len(request.spans) or 1
+            return len(request.plan.ids) - len(request.plan.skipped)
+        return len(request.plan.spans) or 1
+
+    def num_rows(self, request: Request, ask: OutputAsk) -> int:
+        """How many vectors one of its outputs has. A hybrid model gives none of the first token."""
+        if isinstance(ask, TokensAsk):
+            return self.num_vectors(request) - (self._unused_ids is not None)
+        return len(request.plan.spans) or 1
 
     def _wants_tokens(self, request: Request) -> bool:
-        output = request.output
-        return self._unused_ids is not None and isinstance(output, OutputSpec) and output.needs_tokens
+        return self._unused_ids is not None and needs(request.asks) == "all"
 
     def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
         """The vectors of each request so many times, one behind the other."""
@@ -214,31 +221,31 @@ class ModelRunner:
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> Sequence[Rows | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not valid.
 
-        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`. `WholeRows` where all are alike and valid.
+        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
         """
-        outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
-        if self._is_sparse and all(output.is_sparse for output in outputs):
+        if self._is_sparse:
             return [None if row is None else {SPARSE: row} for row in sparse_rows(raw)]
-        if len(raw) == len(requests) and self._unused_ids is None and not self._is_multi_vector:  # one each
-            return finish(raw.to(self.device), outputs, ranges=self._ranges)
         counts = [self.num_vectors(one) for one in requests]
         if self._unused_ids is not None:
             return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)
-        num_vectors = None
         if self._is_multi_vector:
             raw, num_vectors = self._token_pooled(raw, requests)
-        else:
-            outputs = [output for output, count in zip(outputs, counts, strict=True) for _ in range(count)]
-        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
-        return [*rows] if len(rows) == len(requests) else _joined(rows, counts)
+            tokens = [ask for request in requests for ask in request.asks if isinstance(ask, TokensAsk)]  # one each
+            found = finish(raw.to(self.device), tokens, num_vectors=num_vectors, ranges=self._ranges)
+            return [row and {TokensAsk.row + dtype: one for dtype, one in row.items()} for row in found]
+        asks = [ask if isinstance(ask, DenseAsk) else LOGIT for request in requests for ask in request.asks]
+        if len(raw) == len(requests):
+            return finish(raw.to(self.device), asks, ranges=self._ranges)
+        asks = [ask for ask, count in zip(asks, counts, strict=True) for _ in range(count)]
+        return _joined(finish(raw.to(self.device), asks, ranges=self._ranges), counts)
 
     def _token_pooled(self, raw: torch.Tensor, requests: Sequence[Request]) -> tuple[torch.Tensor, list[int]]:
         """The vectors of documents whose tokens are pooled, in place of their tokens', and how many each has."""
         parts = list(torch.split(raw, [self.num_vectors(one) for one in requests]))
         for place, request in enumerate(requests):
-            output, part = request.output, parts[place]
-            if isinstance(output, OutputSpec) and output.pool_factor > 1 and bool(part.isfinite().all()):
-                parts[place] = pool_tokens(normalize(part) if output.normalize else part, output.pool_factor)
+            (ask,), part = request.asks, parts[place]
+            if isinstance(ask, TokensAsk) and ask.pool_factor > 1 and bool(part.isfinite().all()):
+                parts[place] = pool_tokens(normalize(part) if ask.normalize else part, ask.pool_factor)
         return torch.cat(parts), [len(part) for part in parts]
 
     def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
@@ -276,10 +283,10 @@ class ModelRunner:
         Source: docs/notes/security.md.
         """
         if not request.media:  # a hundredth of what the arrays below cost a short text
-            if not self._pads.isdisjoint(request.token_ids):
+            if not self._pads.isdisjoint(request.plan.ids):
                 raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
             return
-        token_ids = np.asarray(request.token_ids)
+        token_ids = np.asarray(request.plan.ids)
         expected = np.full(len(token_ids), NO_PAD)
         for media in request.media:
             expected[media.offset : media.offset + media.num_tokens] = self._model.placeholder_ids[media.kind]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from service.ipc.sparse_row import pack_sparse, unpack_sparse
+from service.outputs.sparse import pack_sparse, unpack_sparse
 
 
 def sparse_rows(weights: torch.Tensor) -> list[bytes | None]:

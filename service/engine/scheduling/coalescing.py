@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.reports import ResultReport
+from service.outputs.ask import needs
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Coalescing(Generic[T]):
         shared nor kept.
         """
         request = waiting.request
-        if request.is_fresh or not isinstance(request.output, OutputSpec):
+        if request.is_fresh or needs(request.asks) == "nothing":
             return False
         waiting.digest = prompt_digest(request, salt=request.tenant)
         vector = self.results.get(waiting.digest) if self.results.is_on else None

@@ -22,7 +22,8 @@ from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, 
 from service.engine.scheduling.wanted_images import WantedImages
 from service.engine.shared_tiers.look_ups import LookUps
 from service.fairness.fair_queue import FairQueue
-from service.ipc.messages import FeaturesSpec, Request
+from service.ipc.messages import Request
+from service.outputs.ask import needs
 
 T = TypeVar("T")
 
@@ -190,10 +191,10 @@ class Scheduler(Generic[T]):
         for waiting in waitings:
             if any(features is None for features in waiting.features):
                 continue
-            if isinstance(waiting.request.output, FeaturesSpec):
+            if needs(waiting.request.asks) == "nothing":
                 request, cost = waiting.request, waiting.num_media_tokens
-                whole = request.bundle, request.bundle_tokens
-                self._answerable.add(request.tenant, request.party, cost, waiting, *whole)
+                one = request.bundle
+                self._answerable.add(request.tenant, one.party, cost, waiting, one.first, one.num_tokens)
             else:
                 self.ready.add(waiting)
             self.num_held_tokens += waiting.num_media_tokens

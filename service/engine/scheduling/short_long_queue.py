@@ -49,15 +49,16 @@ class ShortLongQueue(Generic[T]):
         """Whether there is enough for a batch that takes no more."""
         if len(self) >= self._max_requests:
             return True
-        return sum(len(waiting.request.token_ids) for waiting in self) >= self.max_tokens
+        return sum(len(waiting.request.plan.ids) for waiting in self) >= self.max_tokens
 
     def add(self, waiting: Waiting[T]) -> None:
         """Queue a request among the short or the long ones."""
         request = waiting.request
-        cost = len(request.token_ids)
-        is_short = cost <= self._max_short_tokens and request.bundle_tokens <= self._max_short_tokens
+        cost = len(request.plan.ids)
+        is_short = cost <= self._max_short_tokens and request.bundle.num_tokens <= self._max_short_tokens
         queue = self._short if is_short else self._long
-        queue.add(request.tenant, request.party, cost, waiting, request.bundle, request.bundle_tokens)
+        bundle = request.bundle
+        queue.add(request.tenant, bundle.party, cost, waiting, bundle.first, bundle.num_tokens)
 
     def take_batch(self) -> list[Waiting[T]]:
         """Remove the next batch."""

@@ -189,4 +189,5 @@ class WantedImages(Generic[T]):
         if encode.seeker is None:
             least = 0 if encode.media.dtype else slot.num_bytes // BYTES_PER_TOKEN
             cost, first = max(encode.media.num_tokens, least), encode.waiters[0][0].request
-            self._encodable.add(encode.tenant, first.party, cost, encode, first.bundle, first.bundle_tokens)
+            whole = first.bundle
+            self._encodable.add(encode.tenant, whole.party, cost, encode, whole.first, whole.num_tokens)

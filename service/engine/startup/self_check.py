@@ -10,11 +10,15 @@ from torch.nn.functional import normalize
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.audio.samples import COUNT, put_samples
 from service.media.item import MediaKind
 from service.model.embedding_model import EmbeddingModel, Probe
 from service.model.stock.splade import Splade
+from service.outputs.ask import OutputAsk
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
+from service.outputs.tokens import TokensAsk
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
@@ -44,7 +48,11 @@ def check_forward(
     probes = model.probes()
     pixels = b"".join(_bytes(probe) for probe in probes)
     runner = ModelRunner(model, memoryview(pixels), is_multi_vector=is_multi_vector)
-    waiting = _waiting(runner, probes)
+    normalize = runner.hidden > 1
+    ask: OutputAsk = DenseAsk(dimensions=runner.hidden, normalize=normalize)
+    if is_multi_vector:
+        ask = TokensAsk(dimensions=runner.hidden, normalize=normalize)
+    waiting = _waiting(runner, probes, ask)
     raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
     stock = known_answers(model) if answers is None else answers
     if isinstance(model, Splade):
@@ -55,7 +63,7 @@ def check_forward(
     for row, want in zip(rows, wanted := [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        ours.append(np.frombuffer(row["float32"], np.float32).reshape(want.shape))
+        ours.append(np.concatenate([np.frombuffer(one, np.float32) for one in row.values()]).reshape(want.shape))
     _check_cosine(model, ours, wanted, are_scores=model.hidden_size == 1)
 
 
@@ -88,14 +96,15 @@ def _bytes(probe: Probe) -> bytes:
     return b"" if probe.pixels is None else probe.pixels.tobytes()
 
 
-def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch.Tensor]]:
+def _waiting(runner: ModelRunner, probes: Sequence[Probe], ask: OutputAsk) -> list[Waiting[torch.Tensor]]:
     """The probes as requests, images encoded, their slots one behind the other."""
-    output, start = OutputSpec(dimensions=runner.hidden, normalize=runner.hidden > 1), 0
+    start = 0
     waiting: list[Waiting[torch.Tensor]] = []
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))
         media = (_media(probe, slot),) if slot.num_bytes else ()
-        request = Request(id=id_, token_ids=probe.token_ids, media=media, num_hidden=probe.num_hidden, output=output)
+        plan = TokenPlan(probe.token_ids, probe.num_hidden)
+        request = Request(id=id_, plan=plan, media=media, asks=(ask,))
         features = [runner.encode(one, slot) for one in media]
         waiting.append(Waiting(request, 0.0, [*features]))
         start += slot.num_bytes

@@ -9,6 +9,7 @@ import msgspec
 
 from service.engine_series import ClientSeries
 from service.errors import ModelError
+from service.fairness.party import CURRENT_PARTY
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.engine_client.engine_request import request_of
@@ -24,8 +25,8 @@ from service.ipc.messages import (
     Abandon,
     AreKept,
     Broken,
+    Bundle,
     EngineMessage,
-    Output,
     Pixels,
     Ready,
     Request,
@@ -35,6 +36,7 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.media.item import MediaItem
+from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
@@ -85,7 +87,7 @@ class EngineClient:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(
-        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Output, caller: Caller = SERVICE
+        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], asks: Asks, caller: Caller = SERVICE
     ) -> list[Pending]:
         """Send prompts to the engine; each gets its vector or its own error.
 
@@ -102,13 +104,14 @@ class EngineClient:
             self._take_back(starts)
             raise self.refusal.error()
         ids = [next(self._ids) for _ in prompts]
-        num_tokens = sum(len(prompt.token_ids) for prompt, _ in prompts)
+        num_tokens = sum(len(prompt.plan.ids) for prompt, _ in prompts)
+        bundle = Bundle(CURRENT_PARTY.get().request, ids[0], num_tokens)
         place: Place = "sent" if self.is_open else "sent_again"  # the health probe is each engine's own
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._send_unsent)
         submitted = []
         for id_, (prompt, loaded) in zip(ids, prompts, strict=True):
-            request = request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens)
+            request = request_of(id_, prompt, loaded, asks, caller, bundle)
             items = {one.key: at.item for at, one in zip(prompt.placeholders, loaded, strict=True)} if loaded else {}
             self._pending[id_] = pending = Pending(request, items, place)
             submitted.append(pending)
@@ -127,9 +130,9 @@ class EngineClient:
         else:
             self.channel.send(Submit(requests=requests))
 
-    async def not_kept(self, prompts: Sequence[Prompt], output: Output, caller: Caller) -> Sequence[Request] | None:
+    async def not_kept(self, prompts: Sequence[Prompt], asks: Asks, caller: Caller) -> Sequence[Request] | None:
         """Those of some prompts without media whose vectors the engine has not kept; see `KeptQuestions`."""
-        requests = [request_of(next(self._ids), prompt, (), output, caller) for prompt in prompts]
+        requests = [request_of(next(self._ids), prompt, (), asks, caller) for prompt in prompts]
         return None if self.channel is None or not requests else await self._kept.ask(requests, self.channel.send)
 
     def abandon(self, submitted: Iterable[Pending]) -> None:
@@ -231,12 +234,12 @@ class EngineClient:
         if step.released:
             self._take_back(step.released)
         num_tokens, ran = 0, list[Ran]()
-        for vector in step.all_vectors():
+        for vector in step.vectors():
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                 if self._suspects.strikes_by_digest:
                     self._suspects.clear(pending.request)
-                num_tokens += len(pending.request.token_ids)
-                ran.append((vector, pending.request.token_ids))
+                num_tokens += len(pending.request.plan.ids)
+                ran.append((vector, pending.request.plan.ids))
                 pending.settle(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:

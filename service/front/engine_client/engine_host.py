@@ -18,7 +18,8 @@ from service.front.engine_client.front_link import FrontLink
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
-from service.ipc.messages import Output, Ready
+from service.ipc.messages import Ready
+from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 
@@ -39,13 +40,13 @@ class PromptEngine(Protocol):
         ...
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], asks: Asks, caller: Caller, *, per_item: bool
     ) -> EmbedResult:
         """Every prompt's result, in order; errors in the place of a prompt stay there.
 
         Args:
             prepared: the prompts of one request by input, which errors name.
-            output: what to make of each.
+            asks: what to make of each.
             caller: the tenant and the deadline.
             per_item: an input that fails leaves the others alone.
 

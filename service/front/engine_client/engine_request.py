@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from service.fairness.party import CURRENT_PARTY
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.tenant import Caller
-from service.ipc.messages import Media, Output, Request
+from service.ipc.messages import NO_BUNDLE, Bundle, Media, Request
+from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 
 
@@ -13,19 +13,16 @@ def request_of(
     id_: int,
     prompt: Prompt,
     loaded: Sequence[LoadedMedia],
-    output: Output,
+    asks: Asks,
     caller: Caller,
-    *,
-    bundle: int = 0,
-    bundle_tokens: int = 0,
+    bundle: Bundle = NO_BUNDLE,
 ) -> Request:
     """The engine's request for a prompt.
 
     Args:
         id_: never used again.
         loaded: its media, in order.
-        bundle: the first id of those that are sent together.
-        bundle_tokens: of all of these.
+        bundle: what it is sent with.
     """
     media: tuple[Media, ...] = ()
     if loaded:
@@ -43,17 +40,11 @@ def request_of(
         )
     return Request(
         id=id_,
-        token_ids=prompt.token_ids,
+        plan=prompt.plan,
         media=media,
-        num_hidden=prompt.num_hidden,
-        dropped=prompt.dropped,
-        is_looked_up=prompt.is_looked_up,
-        spans=prompt.pooled if prompt.spans else (),
-        output=output,
+        asks=asks,
         tenant=caller.tenant.name,
-        party=CURRENT_PARTY.get().request,
         bundle=bundle,
-        bundle_tokens=bundle_tokens,
         deadline_s=caller.deadline_s,
         is_fresh=caller.wants_fresh,
     )

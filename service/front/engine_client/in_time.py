@@ -8,9 +8,10 @@ from service.errors import DeadlineError
 from service.front.admission.forward_rate import ForwardRate, Tokens
 from service.front.engine_client.pending import Pending, Wait
 from service.front.tenant import Caller
-from service.ipc.messages import AreKept, AskKept, OutputSpec, Request
+from service.ipc.messages import AreKept, AskKept, Request
 from service.ipc.prompt_digest import prompt_digest
-from service.ipc.vectors import Vector
+from service.outputs.ask import needs
+from service.outputs.block import Vector
 
 TIMES = 2.0
 """Refused is what takes so many times the time that is left, at the best rate and with nothing else to do."""
@@ -101,9 +102,9 @@ async def over_in_time(wait: Wait, forwards: ForwardRate, pending: Collection[Pe
     while not await wait.is_over_within(LOOK_S):
         left = [one.request for one in pending if one.outcome is None]
         if len(left) < len(pending):
-            await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in left if _is_run(one)], caller)
+            await asyncio.to_thread(check_in_time, forwards, [one.plan.ids for one in left if _is_run(one)], caller)
 
 
 def _is_run(request: Request) -> bool:
     """Whether the language model runs for a request that has no kept vector."""
-    return isinstance(request.output, OutputSpec) and not request.is_looked_up
+    return needs(request.asks) != "nothing" and request.plan.needs_forward

@@ -21,9 +21,10 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_fir
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
-from service.ipc.messages import Output, Start
-from service.ipc.vectors import Vector
+from service.ipc.messages import Start
 from service.media.item import MediaItem
+from service.outputs.ask import Asks
+from service.outputs.block import Vector
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from service.stages import stage
@@ -60,7 +61,7 @@ class LocalEngine:
             raise self._client.refusal.error()
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], asks: Asks, caller: Caller, *, per_item: bool
     ) -> EmbedResult:
         """Every prompt's result; see `PromptEngine.run`."""
         began_s = time.perf_counter()
@@ -69,15 +70,15 @@ class LocalEngine:
         if len(prompts) < len(ends) and not per_item:
             raise_first(ends.values())
         pending: dict[int, Pending] = {}
-        is_large = sum(len(prompt.token_ids) for prompt in prompts.values()) > self._needs.settings.max_batch_tokens
+        is_large = sum(len(prompt.plan.ids) for prompt in prompts.values()) > self._needs.settings.max_batch_tokens
         try:
             if is_large:
-                await self._check_in_time(prompts.values(), output, caller)
+                await self._check_in_time(prompts.values(), asks, caller)
             with stage("media"):
                 if any(prompt.placeholders for prompt in prompts.values()):
-                    await self._load_and_submit(ends, pending, output, caller, per_item=per_item)
+                    await self._load_and_submit(ends, pending, asks, caller, per_item=per_item)
                 elif prompts:
-                    sent = self._client.submit([(prompt, ()) for prompt in prompts.values()], output, caller)
+                    sent = self._client.submit([(prompt, ()) for prompt in prompts.values()], asks, caller)
                     pending |= zip(prompts, sent, strict=True)
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
@@ -87,7 +88,7 @@ class LocalEngine:
             self._client.abandon(pending.values())
             raise
 
-    async def _check_in_time(self, prompts: Collection[Prompt], output: Output, caller: Caller) -> None:
+    async def _check_in_time(self, prompts: Collection[Prompt], asks: Asks, caller: Caller) -> None:
         """Pass if prompts may be done by the caller's deadline.
 
         Those with media do not count, since their vectors may be kept, nor those that are looked up.
@@ -95,14 +96,14 @@ class LocalEngine:
         Raises:
             DeadlineError: they cannot be.
         """
-        texts = [prompt for prompt in prompts if not prompt.placeholders and not prompt.is_looked_up]
+        texts = [prompt for prompt in prompts if not prompt.placeholders and prompt.plan.needs_forward]
         forwards = self._needs.forwards
         try:
-            await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in texts], caller)
+            await asyncio.to_thread(check_in_time, forwards, [one.plan.ids for one in texts], caller)
         except DeadlineError:
-            left = await self._client.not_kept(texts, output, caller)
+            left = await self._client.not_kept(texts, asks, caller)
             if left is not None:
-                await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in left], caller)
+                await asyncio.to_thread(check_in_time, forwards, [one.plan.ids for one in left], caller)
 
     def _over_in_time(self, pending: Collection[Pending], caller: Caller) -> Callable[[Wait], Awaitable[None]]:
         return partial(over_in_time, forwards=self._needs.forwards, pending=pending, caller=caller)
@@ -111,7 +112,7 @@ class LocalEngine:
         self,
         ends: dict[int, Prompt | ServiceError],
         pending: dict[int, Pending],
-        output: Output,
+        asks: Asks,
         caller: Caller,
         *,
         per_item: bool,
@@ -139,7 +140,7 @@ class LocalEngine:
                 if loaded.slots:
                     loaded.release()
             if pairs:
-                pending |= zip(well, self._client.submit(pairs, output, caller), strict=True)
+                pending |= zip(well, self._client.submit(pairs, asks, caller), strict=True)
 
     def _groups(self, media: Mapping[int, Sequence[MediaItem]]) -> Iterator[list[int]]:
         """Inputs whose media are decoded together."""
@@ -217,7 +218,7 @@ def start_message(settings: Settings, model: ServedModel, num_threads: int, num_
         disk_cache_bytes=settings.disk_cache_bytes,
         valkey_url=None if settings.valkey_keeps == "vectors" else settings.valkey_url,
         max_tenant_share=settings.max_tenant_share,
-        result_cache_bytes=0 if model.is_multi_vector else settings.result_cache_bytes,  # none for token vectors
+        result_cache_bytes=settings.result_cache_bytes if model.own.is_kept else 0,
         prefix_cache_bytes=settings.prefix_cache_bytes,
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from service.ipc.messages import Request
-from service.ipc.vectors import Vector
 from service.media.item import MediaItem
+from service.outputs.block import Vector
 
 Place = Literal["sent", "held", "sent_again"]
 

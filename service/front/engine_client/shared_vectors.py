@@ -18,8 +18,9 @@ from service.front.engine_client.engine_host import EngineHost, HostNeeds, Keepe
 from service.front.engine_client.vector_store import VectorStore
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.tenant import Caller
-from service.ipc.messages import Output, OutputSpec, Ready
-from service.ipc.vectors import Vector
+from service.ipc.messages import Ready
+from service.outputs.ask import Asks, needs
+from service.outputs.block import Vector
 from service.prompt.prompt import Prompt
 
 encode = msgspec.msgpack.Encoder().encode
@@ -47,14 +48,14 @@ class SharedVectors:
         self._inner.check_open(is_probe=is_probe)
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], asks: Asks, caller: Caller, *, per_item: bool
     ) -> EmbedResult:
         """Every prompt's result; see `PromptEngine.run`."""
         ready = self._keeper.ready if self._keeper else None
-        if caller.wants_fresh or ready is None or not isinstance(output, OutputSpec):
-            return await self._inner.run(prepared, output, caller, per_item=per_item)
+        if caller.wants_fresh or ready is None or needs(asks) == "nothing":
+            return await self._inner.run(prepared, asks, caller, per_item=per_item)
         names = {
-            index: self._name(prompt, output, caller, ready)
+            index: self._name(prompt, asks, caller, ready)
             for index, prompt in prepared.items()
             if isinstance(prompt, Prompt)
         }
@@ -62,7 +63,7 @@ class SharedVectors:
         self._series.shared_vector_hits.inc(len(known))
         self._series.shared_vector_misses.inc(len(names) - len(known))
         rest = {index: one for index, one in prepared.items() if index not in known}
-        fresh = await self._inner.run(rest, output, caller, per_item=per_item) if rest else EmbedResult([], 0.0)
+        fresh = await self._inner.run(rest, asks, caller, per_item=per_item) if rest else EmbedResult([], 0.0)
         results: dict[int, InputResult] = dict(zip(rest, fresh.inputs, strict=True))
         self._store.keep({names[i]: one.vector.rows for i, one in results.items() if isinstance(one, EmbeddedInput)})
         for index, rows in known.items():
@@ -71,13 +72,11 @@ class SharedVectors:
             results[index] = EmbeddedInput(prompt, _vector(prompt, rows))
         return EmbedResult([results[index] for index in prepared], fresh.media_ms)
 
-    def _name(self, prompt: Prompt, output: OutputSpec, caller: Caller, ready: Ready) -> bytes:
+    def _name(self, prompt: Prompt, asks: Asks, caller: Caller, ready: Ready) -> bytes:
         """SHA-256 over what decides the answer's bytes: model, device, tenant, prompt, images, format."""
         numbers = (ready.model_digest, ready.device.partition(":")[0])
         media = [(place.item.digest, place.offset, place.length, place.grid_thw) for place in prompt.placeholders]
-        asked = (output.dimensions, output.output_dtypes, output.normalize, output.is_sparse, output.token_dtypes)
-        pooled = (prompt.is_looked_up, prompt.pooled)
-        parts = (self._model_part, numbers, caller.tenant.salt, prompt.token_ids, pooled, media, asked)
+        parts = (self._model_part, numbers, caller.tenant.salt, prompt.plan, media, asks)
         return hashlib.sha256(encode(parts)).digest()
 
 
@@ -90,7 +89,7 @@ def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:
     """The host, behind a store where the settings name one that keeps vectors."""
     settings, model = needs.settings, needs.model
     wanted = settings.valkey_keeps in ("both", "vectors") and settings.result_cache_bytes > 0
-    if settings.valkey_url is None or not wanted or model.is_multi_vector:
+    if settings.valkey_url is None or not wanted or not model.own.is_kept:
         return host
     ranges = sorted((length, encode(one)) for length, one in model.int8_ranges.items())
     store = VectorStore(settings.valkey_url, needs.series)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from service.engine_series import ClientSeries
-from service.ipc.vectors import Row
+from service.outputs.block import Row
 
 logger = logging.getLogger("cenote.front")
 

@@ -37,7 +37,7 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[range]:
 
     What is refused for one of its inputs has cost nothing: only texts that no model refuses run before others are read.
     """
-    if len(job.inputs) <= size.num_inputs or job.queries or job.late_chunking or job.token_bytes or job.is_sparse:
+    if len(job.inputs) <= size.num_inputs or job.queries or not all(ask.is_uniform for ask in job.asks):
         return []
     options = job.inputs[0].options
     texts = [one.source for one in job.inputs if isinstance(one.source, str) and one.options is options]

@@ -32,15 +32,15 @@ from service.front.inputs.sources import (
     groups,
     line_input,
 )
-from service.front.inputs.token_pooling import check_pooled
 from service.front.inputs.videos import is_file
 from service.front.job import Job, JobInput, PromptOptions
 from service.front.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
-from service.ipc.messages import FeaturesSpec, OutputSpec
-from service.ipc.sparse_row import expected_bytes, token_bytes
-from service.media.item import ITEM_BYTES
+from service.media.item import TensorDtype
+from service.outputs.ask import Asks, needs
+from service.outputs.features import FeaturesAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Placeholder, Prompt
 from service.prompt.token_array import TokenArray, build_token_array
@@ -70,28 +70,24 @@ class InputReader:
     pages: PageOpener | None = None
     max_answer_bytes: int = 0
 
-    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
+    def embedding_job(self, request: EmbeddingRequest, asks: Asks, tenant: Tenant) -> Job:
         """The job of a `/v1/embeddings` request.
 
         Raises:
-            InputError: an instruction or a truncation that the model does not take, or late chunking.
+            InputError: an instruction or a truncation that the model does not take.
         """
-        late_chunking = bool(request.late_chunking)
-        if late_chunking:
-            self.model.check_late_chunking()
         inputs = embedding_inputs(request, self._options(request))
         return Job(
             inputs=inputs,
             truncation=embedding_truncation(request, self.model.profile.max_tokens),
-            output=output,
+            asks=asks,
             tenant=tenant,
             background=request.image_background,
             per_item=request.on_error == "per_item",
-            answer_bytes=len(inputs) * output.vector_bytes,
-            late_chunking=late_chunking,
+            answer_bytes=len(inputs) * sum(ask.bytes_each for ask in asks),
         )
 
-    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
+    def embed_job(self, request: EmbedRequest, instruction: str | None, asks: Asks, tenant: Tenant) -> Job:
         """The job of a `/v2/embed` request.
 
         Raises:
@@ -101,31 +97,29 @@ class InputReader:
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
         options = PromptOptions(instruction, as_written=self.model.keeps_order(request.part_order))
-        inputs, several = embed_inputs(request, options), self.model.is_multi_vector
+        inputs = embed_inputs(request, options)
         return Job(
             inputs=inputs,
             truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
-            output=output,
+            asks=asks,
             tenant=tenant,
             background=request.image_background,
             per_item=request.on_error == "per_item",
-            answer_bytes=0 if several else len(inputs) * (output.vector_bytes + expected_bytes(output)),
-            token_bytes=output.vector_bytes if several else token_bytes(output),
-            max_answer_bytes=self.max_answer_bytes,
+            answer_bytes=len(inputs) * sum(ask.bytes_each for ask in asks),
         )
 
-    def lines_job(self, lines: Sequence[EmbeddingRequest], output: OutputSpec, tenant: Tenant) -> Job:
+    def lines_job(self, lines: Sequence[EmbeddingRequest], asks: Asks, tenant: Tenant) -> Job:
         """The job of some lines of a stream; a line's error stands in its place.
 
         Args:
             lines: each as a request of one input, alike in everything but that and the instruction.
-            output: what is wanted of each.
+            asks: what is wanted of each.
             tenant: whose they are.
         """
         return Job(
             inputs=[self._line_input(line, index) for index, line in enumerate(lines)],
             truncation=embedding_truncation(lines[0], self.model.profile.max_tokens),
-            output=output,
+            asks=asks,
             tenant=tenant,
             background=lines[0].image_background,
             per_item=True,
@@ -134,7 +128,7 @@ class InputReader:
     def features_job(
         self,
         images: Sequence[ImageUrlPart],
-        output: FeaturesSpec,
+        dtype: TensorDtype,
         tenant: Tenant,
         *,
         per_item: bool,
@@ -147,16 +141,15 @@ class InputReader:
         """
         if self.model.profile.images is None:
             refuse_modality("images", self.model.profile.modalities, "images")
+        ask = FeaturesAsk(dtype=dtype, width=self.model.profile.images.feature_width)
         places = [PlacedMedia(f"images[{i}]", f"images[{i}].image_url", i, part) for i, part in enumerate(images)]
         return Job(
             inputs=[JobInput(place.param, place, (place,)) for place in places],
             truncation=Truncation(self.model.profile.max_tokens),
-            output=output,
+            asks=(ask,),
             tenant=tenant,
             background=background,
             per_item=per_item,
-            token_bytes=self.model.profile.images.feature_width * ITEM_BYTES[output.dtype],
-            max_answer_bytes=self.max_answer_bytes,
         )
 
     def fetch_steps(self, job: Job, media: MediaReader) -> list[UrlFetch | FileOpening]:
@@ -182,21 +175,21 @@ class InputReader:
     ) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of a job, or of a part of it; of a `per_item` job an error stands in the place of its input.
 
-        A step is an input, or several short texts, which cost less together. With late chunking
+        A step is an input, or several short texts, which cost less together. Of chunks of a text
         a prompt is a window.
 
         Raises:
             InputError: with the input's index and path, unless the job is `per_item`.
         """
-        if job.late_chunking:
+        if job.joins_inputs:
             return (yield from self._windows(job))
         if media is not None and not job.per_item:
             media.check_known(place for one in job.parts for place in one.media)  # all unknown names in one error
         queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
         prompts: list[Prompt | ServiceError] = []
-        is_pooled = isinstance(job.output, OutputSpec) and job.output.pool_factor > 1
+        is_picky = any(ask.is_picky for ask in job.asks)
         for group in groups(job.inputs, part):
-            made = [None] * len(group) if is_pooled else self._texts(job, group)  # pooled ones are checked one by one
+            made = [None] * len(group) if is_picky else self._texts(job, group)  # they are checked one by one
             for index, prompt in zip(group, made, strict=True):
                 prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
             yield
@@ -246,15 +239,16 @@ class InputReader:
             return build_token_array(
                 one.source, job.truncation, model.profile, model.num_embedded, param=one.param, index=index
             )
-        if isinstance(job.output, FeaturesSpec):
+        if needs(job.asks) == "nothing":
             check_input(job, one, media, index, self.model.profile.modalities)
             return self._image_prompt(one, media)
         conversation = self._conversation(job, one, media, index)
         if queries:
             conversation = pair(queries, conversation, index)
         prompt = self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
-        if job.output.pool_factor > 1:
-            check_pooled(self.model, prompt, one.param, index)
+        for ask in job.asks:
+            if ask.is_picky:
+                ask.check_prompt(prompt.plan, bool(prompt.placeholders), self.model.offer, one.param, index)
         return prompt
 
     def _conversation(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Conversation:
@@ -267,7 +261,7 @@ class InputReader:
         assert self.model.profile.images is not None  # `features_job` refuses the others
         (image,) = media.read(one.media[0])
         pads = [self.model.profile.images.image_pad] * image.num_tokens
-        return Prompt(pads, (Placeholder(0, len(pads), image.grid_thw, image),), truncated=False)
+        return Prompt(TokenPlan(pads), (Placeholder(0, len(pads), image.grid_thw, image),), truncated=False)
 
     def _options(self, request: EmbeddingRequest) -> PromptOptions:
         if request.instruction is not None:

@@ -2,26 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from schemas.parsing.explain import item_index
+from service.checkpoint.reranker_files import Activation
 from service.errors import CacheMissError, ServiceError
 from service.fairness.threads import Steps, all_at_once
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.scoring.comparison import Comparison
-from service.front.scoring.cosine import dot, unit_vector, vector
-from service.front.scoring.logit import activated, logit
-from service.front.scoring.max_sim import max_sim, mean_max_sim, token_vectors
 from service.front.scoring.score_job import score_job
-from service.front.scoring.sparse_dot import entries, sparse_dot
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
-from service.ipc.sparse_row import SPARSE
-from service.ipc.vectors import Row
-from service.prompt.profile.profile import Scoring
+from service.outputs.block import Row
+from service.outputs.score import activated, logit
 
 NUMBERS_PER_CHAR = 128
 """Numbers of vectors that are read in the time in which a character is tokenized."""
@@ -65,7 +60,7 @@ async def scores_of(online: Online, asked: Comparison, caller: Caller) -> Scores
             take it now.
     """
     model = online.model
-    job = score_job(model, asked, caller.tenant, online.reader.max_answer_bytes)
+    job = score_job(model, asked, caller.tenant)
     try:
         result = await online.embedder.embed(job, caller)
     except ServiceError as error:
@@ -86,8 +81,8 @@ def _num_chars(model: ServedModel, asked: Comparison, result: EmbedResult) -> in
     num_documents = len(asked.documents.items)
     sizes = [0 if isinstance(one, ServiceError) else _num_numbers(one) for one in result.inputs]
     num_products = 0
-    if model.is_multi_vector:
-        queries, documents = sizes[num_documents:], sizes[:num_documents]
+    queries, documents = sizes[num_documents:], sizes[:num_documents]
+    if queries:  # a reranker's are in its pairs
         pairs = zip(queries * num_documents if asked.is_one_query else queries, documents, strict=True)
         num_products = sum(query * document for query, document in pairs) // model.profile.dimensions
     return sum(sizes) // NUMBERS_PER_CHAR + num_products // PRODUCTS_PER_CHAR
@@ -122,40 +117,34 @@ def _is_below(param: str, name: str) -> bool:
 def _steps(model: ServedModel, asked: Comparison, inputs: Sequence[InputResult]) -> Steps[list[Score]]:
     """The score of each document; a step is a document, or a block of one."""
     num_documents = len(asked.documents.items)
-    score_of = (
-        _reranked(model.profile.scoring, asked) if model.profile.scoring else _compared(model, inputs[num_documents:])
-    )
-    name, scores = SPARSE if model.is_sparse_only else "float32", list[Score]()
+    activation = model.offer.activation
+    score_of = _reranked(activation, asked) if activation else _compared(model, inputs[num_documents:])
+    scores: list[Score] = []
     for index, one in enumerate(inputs[:num_documents]):
-        scores.append(one if isinstance(one, ServiceError) else (yield from score_of(index, one.vector.rows[name])))
+        scores.append(one if isinstance(one, ServiceError) else (yield from score_of(index, _row(one))))
     return scores
 
 
-def _reranked(scoring: Scoring, asked: Comparison) -> Callable[[int, Row], Steps[Score]]:
+def _reranked(activation: Activation, asked: Comparison) -> Callable[[int, Row], Steps[Score]]:
     """What a pair's one number means."""
 
     def score(_: int, row: Row) -> Steps[Score]:
         yield
-        return logit(row) if asked.wants_raw else activated(logit(row), scoring)
+        return logit(row) if asked.wants_raw else activated(logit(row), activation)
 
     return score
 
 
-def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]], str]:
-    """How a row is read, how two are compared, and the row's name."""
-    if model.is_sparse_only:
-        return entries, sparse_dot, SPARSE
-    if model.is_multi_vector:
-        dimensions = model.profile.dimensions
-        compare = mean_max_sim if model.score_kind == "mean_max_sim" else max_sim
-        return lambda row: token_vectors(row, dimensions), compare, "float32"
-    return vector if model.score_kind == "dot" else unit_vector, dot, "float32"
+def _row(one: EmbeddedInput) -> Row:
+    """The only row of an input: one output is asked for, in one format."""
+    (row,) = one.vector.rows.values()
+    return row
 
 
 def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Steps[Score]]:
     """How near a document's vector, or vectors, are to those of its query."""
-    numbers, compare, name = _comparing(model)
-    ready = [one if isinstance(one, ServiceError) else numbers(one.vector.rows[name]) for one in queries]
+    numbers, compare = model.own.compare(model.offer)
+    ready = [one if isinstance(one, ServiceError) else numbers(_row(one)) for one in queries]
 
     def score(index: int, row: Row) -> Steps[Score]:
         query = ready[index if len(ready) > 1 else 0]

@@ -6,14 +6,15 @@ from typing import Literal
 from schemas.parsing.hints import shown
 from service.errors import InputError, NotFoundError
 from service.front.served_model import ServedModel
+from service.outputs.kinds import Need, check_fits, fits
 
-Need = Literal["vector", "vectors", "sparse", "score", "features", "prompt"]
-"""What a route does with a model: one dense vector of each input, vectors of any kind, sparse ones, a score of
-pairs, features of images, or no more than reading prompts."""
+Use = Need | Literal["score", "features", "prompt"]
+"""What a route does with a model: outputs that it has to have, a score of pairs, features of images, or no more than
+reading prompts."""
 
 
-def choose(models: Sequence[ServedModel], name: str | None, need: Need, route: str | None = None) -> ServedModel:
-    """The model of that name; without a name the only one of the kind that is needed.
+def choose(models: Sequence[ServedModel], name: str | None, use: Use, route: str | None = None) -> ServedModel:
+    """The model of that name; without a name the only one of the kind that is used.
 
     A reranker is the first choice for scores, whose place any other model may take; for prompts an embedder is.
 
@@ -29,16 +30,16 @@ def choose(models: Sequence[ServedModel], name: str | None, need: Need, route: s
         model = named(models, name)
         if model is None:
             raise NotFoundError("model_not_found", f"`model`: {not_served(name, models)}", param="model")
-        _check(model, models, need, route)
+        _check(model, models, use, route)
         return model
     if len(models) == 1:
-        _check(models[0], models, need, route)
+        _check(models[0], models, use, route)
         return models[0]
-    fitting = _fitting(models, need)
+    fitting = _fitting(models, use)
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        _check(models[0], models, need, route)
+        _check(models[0], models, use, route)
     names = ", ".join(one.name for one in fitting or models)
     raise InputError(
         "invalid_request", f"`model`: got none, and several are served here; expected one of {names}", param="model"
@@ -58,38 +59,31 @@ def not_served(name: str, models: Sequence[ServedModel]) -> str:
     return f"got {got}, which is not served here; served: {', '.join(names)}"
 
 
-def _fitting(models: Sequence[ServedModel], need: Need) -> list[ServedModel]:
-    rerankers = [one for one in models if one.profile.scoring is not None]
-    embedders = [one for one in models if one.profile.scoring is None]
-    match need:
+def _fitting(models: Sequence[ServedModel], use: Use) -> list[ServedModel]:
+    embedders = [one for one in models if fits(one.offer, "vectors")]
+    rerankers = [one for one in models if one not in embedders]
+    match use:
         case "score":
             return rerankers or embedders
         case "prompt":
             return embedders or rerankers
         case "features":
             return [one for one in embedders if one.profile.images] or [one for one in rerankers if one.profile.images]
-        case "vectors":
-            return embedders
-        case "vector":
-            return [one for one in embedders if "dense" in one.outputs]
-        case "sparse":
-            return [one for one in embedders if "sparse" in one.outputs]
+        case _:
+            return [one for one in embedders if fits(one.offer, use)]
 
 
-def _check(model: ServedModel, models: Sequence[ServedModel], need: Need, route: str | None) -> None:
+def _check(model: ServedModel, models: Sequence[ServedModel], use: Use, route: str | None) -> None:
     """Refuse a model of another kind, naming those that are served for it.
 
     Raises:
         InputError: it is of another kind.
     """
+    if use == "score" or use == "features" or use == "prompt":  # mypy reads no `in`
+        return
     try:
-        if need in ("vector", "vectors"):
-            model.check_embeds()
-        if need == "vector":
-            model.check_single_vector(route or "this route")
-        if need == "sparse":
-            model.check_sparse(route or "this route")
+        check_fits(model.offer, use, route or "this route")
     except InputError as error:
-        if fitting := _fitting(models, need):
+        if fitting := _fitting(models, use):
             error.message += f"; served here for it: {', '.join(one.name for one in fitting)}"
         raise

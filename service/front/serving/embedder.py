@@ -17,11 +17,10 @@ from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import PartSize, most_tokens, parts_of
 from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
-from service.front.job import EmbeddedInput, EmbedResult, Job
-from service.front.late_chunks import by_chunk
+from service.front.job import EmbeddedInput, EmbedResult, Job, by_chunk
 from service.front.serving.resources import Resources
 from service.front.tenant import Caller
-from service.ipc.messages import Output
+from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from service.stages import stage, unnoted
@@ -105,19 +104,21 @@ class Embedder:
         began_s = time.perf_counter()
         prompts, media = await self._prepare(job, lease)
         num_tokens = _num_tokens(prompts)
-        num_bytes = num_tokens * job.token_bytes
-        if num_bytes:
-            job.check_answer(num_tokens)
+        most = self._reader.max_answer_bytes
+        num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in job.asks)
         lease.grow(Load(num_tokens=num_tokens, num_bytes=num_bytes))
         if num_bytes:
             answer.close()
             answer = self._answers.take_answer(job.answer_bytes + num_bytes, caller.tenant)
         prepare_ms = (time.perf_counter() - began_s) * 1e3
-        result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
-        if job.late_chunking:
+        result = await self._engine.run(dict(enumerate(prompts)), job.asks, caller, per_item=job.per_item)
+        if job.joins_inputs:
             result = by_chunk(result)
-        if job.is_sparse:
-            answer.keep(job.check_rows(one.vector.rows for one in result.embedded))
+        if any(ask.is_measured for ask in job.asks):
+            num_bytes = sum(len(row) for one in result.embedded for row in one.vector.rows.values())
+            for ask in job.asks:
+                ask.check_measured(num_bytes, job.param, most)
+            answer.keep(num_bytes)
         result.media_ms += prepare_ms
         result.lease = answer
         return result, media
@@ -138,7 +139,7 @@ class Embedder:
                     lease.grow(Load(num_tokens=_num_tokens(prompts)), is_checked=part is parts[0])
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                 prepared = dict(zip(part, prompts, strict=True))
-                result = await self._engine.run(prepared, job.output, caller, per_item=job.per_item)
+                result = await self._engine.run(prepared, job.asks, caller, per_item=job.per_item)
                 result.media_ms += prepare_ms
                 return result
 
@@ -170,9 +171,7 @@ class Embedder:
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, MAX_WAIT_S)
 
-    async def embed_prompts(
-        self, prompts: Sequence[Prompt | ServiceError], output: Output, caller: Caller
-    ) -> EmbedResult:
+    async def embed_prompts(self, prompts: Sequence[Prompt | ServiceError], asks: Asks, caller: Caller) -> EmbedResult:
         """Embed prompts that another front has made; errors stand in their inputs' places.
 
         Raises:
@@ -181,7 +180,7 @@ class Embedder:
         self._engine.check_open()
         with self.lease(len(prompts), caller) as lease:
             lease.grow(Load(num_tokens=_num_tokens(prompts)))
-            return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
+            return await self._engine.run(dict(enumerate(prompts)), asks, caller, per_item=True)
 
     async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
         """The prompts of a job, and nothing of the engine. Errors stand in their inputs' places if it is `per_item`.
@@ -246,4 +245,4 @@ class Embedder:
 
 
 def _num_tokens(prepared: Sequence[Prompt | ServiceError]) -> int:
-    return sum(len(one.token_ids) for one in prepared if isinstance(one, Prompt))
+    return sum(len(one.plan.ids) for one in prepared if isinstance(one, Prompt))

@@ -52,4 +52,4 @@ def _prompts(model: ServedModel) -> list[list[int]]:
     instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.sides or (None,)
     unbounded = Truncation(model.profile.max_tokens, "right")
     conversations = (Conversation(one, model.profile.turns_about(TEXT)) for one in instructions)
-    return [model.builder.build(one, unbounded).token_ids for one in conversations]
+    return [model.builder.build(one, unbounded).plan.ids for one in conversations]

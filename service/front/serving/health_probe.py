@@ -15,9 +15,6 @@ from service.errors import ModelError
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.served_model import ServedModel
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
-from service.ipc.sparse_row import SPARSE, unpack_sparse
-from service.ipc.vectors import Row
 from service.media.audio.audio_file import AudioInfo, OpenAudio
 from service.media.audio.samples import Audio
 from service.media.image.header import DecodeLimits
@@ -54,26 +51,20 @@ class HealthProbe:
             ModelError: the answer is not the first one.
             ServiceError: there was no answer.
         """
-        scores = self._model.profile.scoring is not None
-        is_sparse, dimensions = self._model.is_sparse_only, self._model.profile.dimensions
-        output = OutputSpec(dimensions=dimensions, normalize=not (scores or is_sparse))
-        if is_sparse:
-            output = OutputSpec(dimensions=dimensions, output_dtypes=(), normalize=False, is_sparse=True)
+        own, offer = self._model.own, self._model.offer
+        ask = own.of(own.types[:1], offer.dimensions, offer, normalize=True)
         prompts = await asyncio.to_thread(self._prompts)
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
-            result = await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
-        if is_sparse:
-            answer = np.stack([_weights(one.vector.rows[SPARSE], dimensions) for one in result.embedded])
-        else:
-            rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in result.embedded]
-            answer = np.concatenate([row.reshape(-1, dimensions) for row in rows])
+            result = await self._engine.run(dict(enumerate(prompts)), (ask,), SERVICE, per_item=False)
+        rows = [row for one in result.embedded for row in one.vector.rows.values()]  # one each
+        answer = np.concatenate([ask.numbers(row, offer.dimensions) for row in rows])
         if self._first is None:
             self._first = answer
-        if scores or is_sparse:
-            self._check_scores(answer, self._first)
-        else:
+        if ask.is_unit:
             self._check_vectors(answer, self._first)
+        else:
+            self._check_scores(answer, self._first)
 
     def _check_vectors(self, answer: np.ndarray, first: np.ndarray) -> None:
         cosine = float((answer * first).sum(axis=1).min())
@@ -96,13 +87,6 @@ class HealthProbe:
             prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
         unbounded = Truncation(profile.max_tokens, "right")
         return [self._model.builder.build(Conversation(None, turns), unbounded) for turns in prompts]
-
-
-def _weights(row: Row, num_entries: int) -> np.ndarray:
-    weights = np.zeros(num_entries, np.float32)
-    indices, values = unpack_sparse(row)
-    weights[indices] = values
-    return weights
 
 
 def _image() -> bytes:

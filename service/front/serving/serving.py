@@ -13,7 +13,7 @@ from service.front.admission.api_keys import Keyring
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
-from service.front.serving.choice import Need, choose
+from service.front.serving.choice import Use, choose
 from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
@@ -63,12 +63,12 @@ class Serving(Resources):
             ModelServing(one, index, self, self.towers, self.open_host) for index, one in enumerate(plans)
         )
 
-    def find(self, name: str | None, need: Need, route: str | None = None) -> Online:
+    def find(self, name: str | None, use: Use, route: str | None = None) -> Online:
         """The model that a request means, and its engine.
 
         Args:
             name: that the request gives, or None.
-            need: what the route does with it.
+            use: what the route does with it.
             route: that asks, for errors.
 
         Raises:
@@ -79,7 +79,7 @@ class Serving(Resources):
         known = [one.model for one in self.models if one.model is not None]
         if len(known) < len(self.models) and not any(name in model.names for model in known):
             next(one for one in self.models if one.model is None).online()  # raises
-        model = choose(known, name, need, route)
+        model = choose(known, name, use, route)
         return next(one for one in self.models if one.model is model).online()
 
     def all_online(self) -> list[Online]:

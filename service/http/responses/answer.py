@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -26,8 +25,8 @@ from service.front.job import EmbedResult
 from service.front.turns import Turns
 from service.front.usage import InputCounts
 from service.http.request_context import TENANT, RequestContext
-from service.http.responses.vector_format import DeferredValue
 from service.http.tenant_counts import TENANTS
+from service.outputs.printing import DeferredValue
 from service.stages import note_inside, stage
 
 FINGERPRINT = b"x-model-fingerprint"
@@ -152,8 +151,7 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, lea
     headers = [*headers, (b"content-type", media_type.encode())]
     num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
     if num_bytes <= SLICE_BYTES:
-        printed = [part.chunks() if isinstance(part, DeferredValue) else (part,) for part in parts]
-        body = b"".join(chain.from_iterable(printed))
+        body = b"".join(slices(parts))
         return Reply([*headers, (b"content-length", b"%d" % len(body))], body)
     is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
     if is_exact:

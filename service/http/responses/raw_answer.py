@@ -12,7 +12,7 @@ from service.errors import InputError
 from service.front.job import EmbedResult
 from service.front.turns import Turns
 from service.http.responses.answer import BodyParts, facts, reply
-from service.http.responses.vector_format import VectorFormat
+from service.outputs.dense import VectorFormat
 from service.stages import stage
 
 JSON = "application/json"

@@ -5,7 +5,7 @@ A `multi_` type is its twin with a vector for each token; `sparse` and `sparse_t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from litestar import post
 from litestar.types import ASGIApp
@@ -23,9 +23,8 @@ from schemas.endpoints.embed import (
 )
 from schemas.endpoints.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.parsing.rules import check_embed_request
-from service.errors import InputError, ServiceError
-from service.front.inputs.token_pooling import check_pooling
-from service.front.job import EmbeddedInput, EmbedResult, InputResult
+from service.errors import ServiceError
+from service.front.job import EmbeddedInput, EmbedResult
 from service.front.served_model import ServedModel
 from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
@@ -34,15 +33,10 @@ from service.http.errors import report_error
 from service.http.examples import IMAGE_PART, TEXT_PART, VECTOR, body, example, missing, sample
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
-from service.http.responses.embedding_types import MULTI, embedding_types, output_kind
-from service.http.responses.sparse_format import SparseObject, SparseTokens
-from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
 from service.http.route import Route
-from service.ipc.messages import NumberFormat, OutputSpec
-from service.ipc.sparse_row import MULTI_ROW, SPARSE
-from service.ipc.vectors import Row
-
-AS_DOCUMENTS = "there was no `input_type`: the inputs were embedded as documents; queries are weighed by a table"
+from service.outputs.kinds import asks_of, embedding_types, kind_of
+from service.outputs.sparse import AS_DOCUMENTS
+from service.outputs.tokens import check_pooling
 
 
 @post("/v2/embed", status_code=200)
@@ -83,15 +77,16 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     """
     online, caller = call.serving.find(body.model, "vectors"), call.caller
     model = online.model
-    types = embedding_types(body.embedding_types, model)
-    output = _output(body, types, model)
+    types = embedding_types(body.embedding_types, model.offer)
+    dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
+    asks = asks_of(types, dimensions, model.offer, body.pool_factor)
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
-    check_pooling(model, body.pool_factor, named)
-    job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
+    check_pooling(body.pool_factor, named, model.offer)
+    job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, asks, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
     made_by = fingerprint_in_order(online.fingerprint, body.part_order)
-    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, model, made_by)
+    return EmbeddedRequest(call.context.id, body, types, dimensions, result, model, made_by)
 
 
 def embed_response(done: EmbeddedRequest) -> EmbedResponse:
@@ -100,10 +95,12 @@ def embed_response(done: EmbeddedRequest) -> EmbedResponse:
     texts = done.body.texts or []
     if len(answered) < len(results):  # JSON cannot hold a failed text that has half a character
         texts = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+    rows = [{} if isinstance(one, ServiceError) else one.vector.rows for one in results]  # so all lists stay parallel
     vectors: dict[str, Any] = {}
-    for kind in done.types:
-        name = "float_" if kind == "float" else kind
-        vectors[name] = [_json(_row(one, kind), kind, done) for one in results]
+    for type_ in done.types:
+        vectors["float_" if type_ == "float" else type_] = [
+            kind_of(type_).json(one, type_, done.dimensions, done.model.offer) for one in rows
+        ]
     return EmbedResponse(
         id=f"embd-{done.id}",
         embeddings=EmbedVectors(**vectors),
@@ -112,64 +109,6 @@ def embed_response(done: EmbeddedRequest) -> EmbedResponse:
         errors=[report_error(one, done.id) for one in results if isinstance(one, ServiceError)] or UNSET,
         meta=_meta(done),
     )
-
-
-def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:
-    dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
-    if dimensions % 8 and any(map(_is_packed, types)):
-        raise InputError(
-            "invalid_dimensions",
-            f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
-            param="output_dimension",
-        )
-    is_beside = "dense" in model.outputs
-    of_tokens: list[EmbeddingType] = [kind for kind in types if kind.startswith(MULTI) and is_beside]
-    own: list[EmbeddingType] = [kind for kind in types if not _is_sparse(kind) and kind not in of_tokens]
-    return OutputSpec(
-        dimensions=dimensions,
-        output_dtypes=_formats(own),
-        token_dtypes=_formats(of_tokens),
-        normalize=model.profile.normalize,
-        is_sparse=any(map(_is_sparse, types)),
-        pool_factor=body.pool_factor or 1.0,
-    )
-
-
-def _is_sparse(kind: EmbeddingType) -> bool:
-    return output_kind(kind) == "sparse"
-
-
-def _is_packed(kind: EmbeddingType) -> bool:
-    return kind.endswith("binary")  # eight components share a byte
-
-
-def _formats(kinds: Sequence[EmbeddingType]) -> tuple[NumberFormat, ...]:
-    distinct: dict[NumberFormat, None] = {_engine_kind(kind): None for kind in kinds}
-    return tuple(distinct)
-
-
-def _engine_kind(kind: EmbeddingType) -> NumberFormat:
-    """The engine's number format of a type."""
-    plain = kind.removeprefix(MULTI)
-    return "float32" if plain in ("float", "base64") else cast(NumberFormat, plain)
-
-
-def _row(one: InputResult, kind: EmbeddingType) -> Row:
-    """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
-    if isinstance(one, ServiceError):
-        return b""
-    rows, name = one.vector.rows, SPARSE if _is_sparse(kind) else _engine_kind(kind)
-    return rows[MULTI_ROW + name if kind.startswith(MULTI) and MULTI_ROW + name in rows else name]
-
-
-def _json(row: Row, kind: EmbeddingType, done: EmbeddedRequest) -> DeferredValue:
-    if _is_sparse(kind):
-        return SparseObject(row) if kind == SPARSE else SparseTokens(row, done.model.tokenizer.id_to_token)
-    if kind.endswith("base64"):
-        return Base64String(row)
-    if not kind.startswith(MULTI):
-        return NumberList(row, _engine_kind(kind))
-    return NumberLists(row, _engine_kind(kind), done.dimensions // 8 if _is_packed(kind) else done.dimensions)
 
 
 def _images(answered: Sequence[EmbeddedInput]) -> list[EmbedImage]:
@@ -182,7 +121,7 @@ def _meta(done: EmbeddedRequest) -> EmbedMeta:
     result, counts = done.result, done.result.counts
     cut = [i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput) and one.prompt.truncated]
     warnings = [f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else []
-    if done.model.looks_queries_up and done.body.input_type is None:
+    if done.model.offer.has_static_queries and done.body.input_type is None:
         warnings.append(AS_DOCUMENTS)
     return EmbedMeta(
         billed_units=EmbedBilledUnits(

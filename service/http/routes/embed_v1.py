@@ -17,6 +17,7 @@ from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer
 from service.http.route import Route
 from service.http.routes.embed import BY_TYPE, embed_inputs, embed_response, meta_example
+from service.outputs.kinds import check_fits
 
 V1 = EmbedApiVersion(version="1")
 
@@ -29,7 +30,7 @@ async def embed_v1(request: AnyRequest) -> ASGIApp:
         check_embed_v1_request(body)
         is_bare = body.embedding_types is None
         if is_bare:
-            call.serving.find(body.model, "vectors").model.check_single_vector("a bare list")
+            check_fits(call.serving.find(body.model, "vectors").model.offer, "dense", "a bare list")
         as_v2 = EmbedRequest(
             model=body.model,
             input_type=body.input_type,

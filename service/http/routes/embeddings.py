@@ -1,7 +1,6 @@
 """`POST /v1/embeddings`."""
 
 import time
-from itertools import accumulate, pairwise
 from typing import Any, cast
 
 from litestar import post
@@ -12,7 +11,6 @@ from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, E
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import EmbedResult, InputResult
-from service.front.served_model import ServedModel
 from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
@@ -33,9 +31,9 @@ from service.http.examples import (
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
-from service.http.responses.vector_format import VectorFormat
 from service.http.route import Route
-from service.ipc.messages import OutputSpec
+from service.outputs.chunks import chunk_places, embeddings_ask
+from service.outputs.dense import VectorFormat
 
 
 @post("/v1/embeddings", status_code=200)
@@ -46,46 +44,21 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         accepts_ids = serving.settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
         check_embedding_request(body, accepts_token_arrays=accepts_ids)
         is_raw = is_answered_raw(call.context.headers.get(b"accept", b""), body)
-        online = serving.find(body.model, "vector", "`/v1/embeddings`")
+        online = serving.find(body.model, "dense", "`/v1/embeddings`")
         name = body.model or online.model.name
         vector_format = VectorFormat.of(body)
-        output = output_spec(body, vector_format, online.model)
-        job = online.reader.embedding_job(body, output, call.caller.tenant)
+        dimensions = online.model.check_dimensions(body.dimensions, "dimensions")
+        ask = embeddings_ask(body, dimensions, online.model.offer)
+        job = online.reader.embedding_job(body, (ask,), call.caller.tenant)
         id_ = call.context.id
         made_by = fingerprint_in_order(online.fingerprint, body.part_order)
         result = await online.embedder.embed(job, call.caller)
         observe(result, call.context)
         if is_raw:
-            return raw_answer(serving.turns, result, made_by, vector_format, output.dimensions)
+            return raw_answer(serving.turns, result, made_by, vector_format, ask.dimensions)
         return await answer(
             serving.turns, lambda: embedding_response(id_, body, name, result, vector_format), result, made_by, VARY
         )
-
-
-def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
-    """The vectors that the engine is asked for.
-
-    Raises:
-        InputError: the model does not offer vectors of that length.
-    """
-    return OutputSpec(
-        dimensions=model.check_dimensions(body.dimensions, "dimensions"),
-        output_dtypes=(vector_format.dtype,),
-        normalize=model.profile.normalize if body.normalize is None else body.normalize,
-    )
-
-
-def chunk_places(body: EmbeddingRequest, result: EmbedResult) -> list[ChunkPlace]:
-    """The place of each chunk with late chunking; else none."""
-    if not body.late_chunking:
-        return []
-    texts = [body.input] if isinstance(body.input, str) else [one for one in body.input or [] if isinstance(one, str)]
-    bounds = pairwise([0, *accumulate(map(len, texts))])
-    spans = [one.span for one in result.embedded if one.span is not None]  # all have one
-    return [
-        ChunkPlace(start=start, end=end, num_tokens=span.num_tokens)
-        for (start, end), span in zip(bounds, spans, strict=True)
-    ]
 
 
 def embedding_response(
@@ -97,7 +70,7 @@ def embedding_response(
         id_: of the request.
         name: the model's as the request gave it.
     """
-    places = chunk_places(body, result)
+    places = chunk_places(body, [one.chunk.num_tokens for one in result.embedded if one.chunk is not None])
     data = [
         embedding_entry(id_, index, one, vector_format, places[index] if places else UNSET)
         for index, one in enumerate(result.inputs)

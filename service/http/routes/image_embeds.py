@@ -27,14 +27,13 @@ from service.http.errors import report_error
 from service.http.examples import FEATURES_PART, IMAGE_PART, body, example, sample
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
-from service.http.responses.vector_format import Base64String
 from service.http.route import Route
-from service.ipc.messages import FeaturesSpec
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import safetensors_head
 from service.media.features.tensor import Tensor, written_grids
 from service.media.item import ITEM_BYTES, TensorDtype
 from service.media.key import features_digest
+from service.outputs.printing import Base64String
 
 HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safetensors_head, "npy": npy_head}
 
@@ -50,7 +49,7 @@ async def create_image_embeds(request: AnyRequest) -> ASGIApp:
         dtype = _dtype(body, online.engine.dtype)
         job = online.reader.features_job(
             [image.part for image in body.images],
-            FeaturesSpec(dtype=dtype),
+            dtype,
             caller.tenant,
             per_item=body.on_error == "per_item",
             background=body.image_background,

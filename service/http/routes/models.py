@@ -60,6 +60,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
     """The plan that every request for `name`, which is one of `names`, follows."""
     settings = serving.settings
     model, reader = online.model, online.reader
+    offer = model.offer
     profile, rule, video = model.profile, model.pixel_rule, reader.rules.video_rule
     return ModelCard(
         id=name,
@@ -71,16 +72,16 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         root=model.name,
         aliases=[other for other in names if other != name],
         revision=model.checkpoint.revision,
-        scoring=model.score_kind,
-        outputs=list(model.outputs),
+        scoring=model.own.score_kind(offer),
+        outputs=[kind for kind in offer.kinds if kind != "score"],
         pooling=profile.pooling,
-        late_chunking=profile.offers_late_chunking,
+        late_chunking=offer.gives_chunks,
         part_orders=["reference", "as_written"] if profile.keeps_order else ["reference"],
         normalize=profile.normalize,
         dimensions=profile.dimensions,
-        sparse_dimensions=model.sparse_dimensions,
-        looks_queries_up=model.looks_queries_up,
-        max_vectors_per_input=profile.max_tokens if "multi" in model.outputs else 1,
+        sparse_dimensions=offer.num_entries if "sparse" in offer.kinds else None,
+        looks_queries_up=offer.has_static_queries,
+        max_vectors_per_input=profile.max_tokens if "multi" in offer.kinds else 1,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,
         calibrated_dimensions=sorted(model.int8_ranges),

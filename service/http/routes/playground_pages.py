@@ -14,7 +14,7 @@ from service.front.inputs.page_images import PageImages, page_images
 from service.http.body import read_call
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import BodyParts, in_parts, reply
-from service.http.responses.vector_format import Base64String
+from service.outputs.printing import Base64String
 from service.playground.files import PAGES_PATH
 from service.stages import stage
 

@@ -31,11 +31,11 @@ from service.http.body import read_call
 from service.http.examples import VECTOR, example, invalid, sample, undecodable
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
-from service.http.responses.sparse_format import SparsePairs
-from service.http.responses.vector_format import NumberList
 from service.http.route import KEY_STATUSES, Route, read
-from service.ipc.messages import OutputSpec
-from service.ipc.sparse_row import SPARSE, expected_bytes
+from service.outputs.ask import OutputAsk
+from service.outputs.dense import DenseAsk
+from service.outputs.printing import NumberList
+from service.outputs.sparse import SPARSE, SparseAsk, SparsePairs, check_side
 from service.prompt.truncation import Side, Truncation
 
 
@@ -43,13 +43,13 @@ from service.prompt.truncation import Side, Truncation
 async def embed_tei(request: AnyRequest) -> ASGIApp:
     """One vector for each text."""
     with await read_call(request, TeiEmbedRequest) as call:
-        online = call.serving.find(None, "vector", "`/embed`")
+        online = call.serving.find(None, "dense", "`/embed`")
         model, body = online.model, call.body
-        output = OutputSpec(
+        ask = DenseAsk(
             dimensions=model.check_dimensions(body.dimensions, "dimensions"),
             normalize=model.profile.normalize if body.normalize is None else body.normalize,
         )
-        job = _job(body, model, call.caller.tenant, output)
+        job = _job(body, model, call.caller.tenant, ask)
         result = await online.embedder.embed(job, call.caller)
         observe(result, call.context)
         return await answer(call.serving.turns, lambda: _vectors(result), result, online.fingerprint)
@@ -61,9 +61,9 @@ async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
     with await read_call(request, TeiSparseRequest) as call:
         online = call.serving.find(None, "sparse", "`/embed_sparse`")
         model = online.model
-        model.check_side(call.body.prompt_name, "prompt_name")  # an answer without room for a warning
-        output = OutputSpec(dimensions=model.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
-        job = _job(call.body, model, call.caller.tenant, output, online.reader.max_answer_bytes)
+        check_side(call.body.prompt_name, "prompt_name", [*model.input_types], model.offer)  # no room for a warning
+        ask = SparseAsk(dimensions=model.profile.dimensions)
+        job = _job(call.body, model, call.caller.tenant, ask)
         result = await online.embedder.embed(job, call.caller)
         observe(result, call.context)
         return await answer(call.serving.turns, lambda: _sparse(result), result, online.fingerprint)
@@ -95,8 +95,7 @@ def _job(
     body: TeiEmbedRequest | TeiSparseRequest,
     model: ServedModel,
     tenant: Tenant,
-    output: OutputSpec,
-    max_answer_bytes: int = 0,
+    ask: OutputAsk,
 ) -> Job:
     """The job of a request.
 
@@ -113,10 +112,9 @@ def _job(
     return Job(
         inputs=inputs,
         truncation=Truncation(model.profile.max_tokens, None if body.truncate is False else side),
-        output=output,
+        asks=(ask,),
         tenant=tenant,
-        answer_bytes=len(inputs) * (output.vector_bytes + expected_bytes(output)),
-        max_answer_bytes=max_answer_bytes,
+        answer_bytes=len(inputs) * ask.bytes_each,
     )
 
 

@@ -32,7 +32,7 @@ from service.http.examples import IMAGE_PART, TEXT_PART, body, example, invalid,
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import BodyParts, reply
 from service.http.route import TOKEN_STATUSES, Route
-from service.ipc.messages import OutputSpec
+from service.outputs.chunks import embeddings_ask
 from service.prompt.prompt import Prompt
 from service.stages import stage
 
@@ -57,11 +57,12 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         online = serving.find(body.model, "prompt")
         with_strs = body.return_token_strs or False
         dimensions = online.model.check_dimensions(body.dimensions, "dimensions")
-        output = OutputSpec(dimensions=dimensions)  # unused: no vector is made
-        job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
+        as_embedded = as_embedding_request(body)
+        asks = (embeddings_ask(as_embedded, dimensions, online.model.offer),)  # no vector is made
+        job = online.reader.embedding_job(as_embedded, asks, tenant)
         # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
         # late chunking repeat less than twice as much.
-        num_repeats = 3 if job.late_chunking else 1
+        num_repeats = 3 if job.joins_inputs else 1
         max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
         lease = serving.answers.take_answer(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
         try:
@@ -72,7 +73,7 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         for one in prepared:
             if isinstance(one, InputError):
                 _rename(one, body)
-        num_tokens = sum(len(prompt.token_ids) for prompt in prepared if isinstance(prompt, Prompt))
+        num_tokens = sum(len(prompt.plan.ids) for prompt in prepared if isinstance(prompt, Prompt))
         steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
         return await answer_in_thread(serving, online, steps, num_tokens, lease)
 
@@ -94,9 +95,9 @@ def _tokens(
     prompts = [one for one in prepared if isinstance(one, Prompt)]
     strs: list[str] = []
     for prompt in prompts if with_strs else ():
-        strs += model.tokenizer.token_strs(prompt.token_ids)
+        strs += model.tokenizer.token_strs(prompt.plan.ids)
         yield
-    tokens = [token_id for prompt in prompts for token_id in prompt.token_ids]
+    tokens = [token_id for prompt in prompts for token_id in prompt.plan.ids]
     return TokenizeResponse(
         count=len(tokens),
         max_model_len=model.profile.max_tokens,
@@ -110,11 +111,11 @@ def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
     if isinstance(prompt, ServiceError):
         error = report_error(prompt, id_)
         return TokenizeData(index=index, count=0, tokens=[], image_tokens=0, truncated=False, error=error)
-    num_tokens = len(prompt.token_ids)
+    num_tokens = len(prompt.plan.ids)
     return TokenizeData(
         index=index,
         count=num_tokens,
-        tokens=prompt.token_ids,
+        tokens=prompt.plan.ids,
         image_tokens=prompt.num_image_tokens,
         truncated=prompt.truncated,
     )

@@ -17,9 +17,9 @@ from service.front.job import EmbeddedInput, InputResult
 from service.front.usage import InputCounts
 from service.http.errors import report_error
 from service.http.request_context import LINES
-from service.http.responses.vector_format import VectorFormat
 from service.http.stream.items import Item
 from service.http.tenant_counts import EVERYONE, TENANTS
+from service.outputs.dense import VectorFormat
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class StreamTally:
             id=UNSET if item.id is None else item.id,
             embedding=written,
             truncated=prompt.truncated,
-            prompt_tokens=len(prompt.token_ids),
+            prompt_tokens=len(prompt.plan.ids),
             image_tokens=prompt.num_image_tokens,
             encoder_cache_hits=vector.num_hits,
             encoder_cache_misses=vector.num_misses,

@@ -31,16 +31,15 @@ from service.http.body import check_kind
 from service.http.examples import COLORS, IMAGE_PART, TEXT_PART, VECTOR, example, sample, usage, user
 from service.http.request_context import AnyRequest, caller_of, context_of
 from service.http.responses.answer import FINGERPRINT
-from service.http.responses.vector_format import VectorFormat
 from service.http.route import Route
-from service.http.routes.embeddings import output_spec
 from service.http.stream.answers import StreamTally
 from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
 from service.http.stream.items import ItemReader
 from service.http.stream.lines import LineSplitter
 from service.http.stream.session import StreamSession
 from service.http.tenant_counts import EVERYONE
-from service.ipc.messages import OutputSpec
+from service.outputs.chunks import embeddings_ask
+from service.outputs.dense import DenseAsk, VectorFormat
 
 NDJSON = "application/x-ndjson"
 
@@ -67,16 +66,17 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     base = base_request(options)
     if serving.is_draining:
         raise UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
-    online = serving.find(options.model, "vector", "`/v1/embeddings/stream`")
+    online = serving.find(options.model, "dense", "`/v1/embeddings/stream`")
     name = options.model or online.model.name
     online.model.check_instruction(options.instruction)
     online.model.instruction_of(options.input_type)
     online.model.keeps_order(options.part_order)
     embedding_truncation(base, online.model.profile.max_tokens)
-    output = output_spec(base, VectorFormat.of(base), online.model)
+    dimensions = online.model.check_dimensions(base.dimensions, "dimensions")
+    ask = embeddings_ask(base, dimensions, online.model.offer)
     caller = caller_of(context, serving.settings.request_timeout_s)
     rate_limit = StreamRateLimit(context.meter)
-    return EmbeddingStream(serving, online, base, output, caller, rate_limit, name)
+    return EmbeddingStream(serving, online, base, ask, caller, rate_limit, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class EmbeddingStream:
     Attributes:
         online: the model, as the stream found it.
         base: fields that all lines share.
-        output: of each line.
+        ask: of each line.
         rate_limit: of its key.
         name: the model's, as the query gave it.
     """
@@ -94,7 +94,7 @@ class EmbeddingStream:
     serving: Serving
     online: Online
     base: EmbeddingRequest
-    output: OutputSpec
+    ask: DenseAsk
     caller: Caller
     rate_limit: StreamRateLimit
     name: str
@@ -134,7 +134,7 @@ class EmbeddingStream:
         settings = self.serving.settings
         return StreamSession(
             online=self.online,
-            output=self.output,
+            ask=self.ask,
             caller=self.caller,
             body=body,
             splitter=LineSplitter(settings.max_body_bytes),
@@ -150,7 +150,7 @@ class EmbeddingStream:
             tally=tally,
             turns=self.serving.turns,
             send=send,
-            vector_bytes=self.output.dimensions * COMPONENT_BYTES,
+            vector_bytes=self.ask.dimensions * COMPONENT_BYTES,
         )
 
 

@@ -30,7 +30,7 @@ from service.http.stream.answers import StreamTally
 from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
 from service.http.stream.lines import InputLine, LineSplitter
-from service.ipc.messages import OutputSpec
+from service.outputs.dense import DenseAsk
 from service.stages import note_inside, open_stages, stage
 
 logger = logging.getLogger("cenote.stream")
@@ -41,7 +41,7 @@ class StreamSession:
     """The parts of one stream.
 
     Attributes:
-        output: of each line.
+        ask: of each line.
         caller: whose stream it is, and the time limit of each line.
         splitter: finds lines in the body.
         reader: makes requests of lines.
@@ -52,7 +52,7 @@ class StreamSession:
     """
 
     online: Online
-    output: OutputSpec
+    ask: DenseAsk
     caller: Caller
     body: StreamBody
     splitter: LineSplitter
@@ -137,7 +137,7 @@ class StreamSession:
     async def _embed(self, requests: Sequence[EmbeddingRequest]) -> Sequence[InputResult]:
         caller = replace(self.caller, deadline_s=time.monotonic() + self.caller.patience_s)
         try:
-            job = self.online.reader.lines_job(requests, self.output, caller.tenant)
+            job = self.online.reader.lines_job(requests, (self.ask,), caller.tenant)
             result = await self.online.embedder.embed_in_time(job, caller)
         except ServiceError as error:
             return [error] * len(requests)

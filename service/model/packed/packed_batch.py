@@ -6,6 +6,9 @@ from itertools import accumulate, pairwise
 
 import torch
 
+from service.outputs.ask import Asks
+from service.outputs.plan import TokenPlan
+
 
 @dataclass(frozen=True, slots=True)
 class PackedBatch:
@@ -20,11 +23,8 @@ class PackedBatch:
         tenants: whose each request is; empty where nothing of the batch may be kept.
         visual_numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. None: no
             two are, as far as is known.
-        num_hidden: of each request, how many tokens at its end no token attends to; empty where there are none.
-        looked_up: of each request, whether its tokens' own weights are its vector; empty where none are.
-        wants_tokens: of each request, whether its tokens' vectors or weights are wanted; empty where none are.
-        spans: of each request, the places of tokens that have a vector together, ascending; empty where all have one.
-            Empty where they do in all requests.
+        plans: of each request; empty where there is nothing to say but its tokens.
+        asks: of each request; empty where a state for each is enough.
     """
 
     token_ids: torch.Tensor
@@ -34,10 +34,18 @@ class PackedBatch:
     features: torch.Tensor | None
     tenants: Sequence[str] = ()
     visual_numbers: torch.Tensor | None = None
-    wants_tokens: Sequence[bool] = ()
-    num_hidden: Sequence[int] = ()
-    looked_up: Sequence[bool] = ()
-    spans: Sequence[Sequence[tuple[int, int]]] = ()
+    plans: Sequence[TokenPlan] = ()
+    asks: Sequence[Asks] = ()
+
+    @property
+    def num_masked(self) -> list[int]:
+        """Of each request, how many tokens at its end no token attends to; empty where that is not said."""
+        return [plan.num_masked for plan in self.plans]
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether a request has a vector for each of some spans."""
+        return any(plan.spans for plan in self.plans)
 
     def vector_spans(self, whole: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, int]]:
         """Of each vector the tokens of the batch that it is pooled from: first, and behind the last.
@@ -47,10 +55,10 @@ class PackedBatch:
         """
         bounds = list(pairwise([0, *accumulate(self.segment_lengths)]))
         whole = whole or bounds
-        if not self.spans:
+        if not self.plans:
             return list(whole)
         return [
             span
-            for (start, _), one, own in zip(bounds, whole, self.spans, strict=True)
-            for span in [(start + first, start + stop) for first, stop in own] or [one]
+            for (start, _), one, plan in zip(bounds, whole, self.plans, strict=True)
+            for span in [(start + first, start + stop) for first, stop in plan.spans] or [one]
         ]

@@ -22,6 +22,7 @@ from service.errors import ModelError
 from service.model.packed.packed_batch import PackedBatch
 from service.model.stock.dense_head import Head
 from service.model.stock.text_encoder import TextEncoder
+from service.outputs.ask import needs
 
 Linear = tuple[torch.Tensor, torch.Tensor]
 """Weight `[out, width]` and bias `[out]`."""
@@ -68,7 +69,8 @@ class HybridEncoder(TextEncoder):
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Dense vectors, `[num_requests, width]`; where tokens are wanted, `[num_rows, width + 1]`."""
-        if not any(batch.wants_tokens):
+        wants_tokens = [needs(asks) == "all" for asks in batch.asks]
+        if not any(wants_tokens):
             return super().embed(batch)
         packed, plan = self._ordered(batch)
         states = packed[torch.from_numpy(plan.row).to(self.device)]
@@ -77,7 +79,7 @@ class HybridEncoder(TextEncoder):
         rows = []
         for index, (start, stop) in enumerate(pairwise(starts)):
             one = functional.pad(dense[index : index + 1], (0, 1))
-            if batch.wants_tokens[index]:
+            if wants_tokens[index]:
                 one = torch.cat([one, self._tokens(states[start:stop])])
                 one[0, -1] = one[1, -1]  # weight of the first token; its token vector is not used
                 one = torch.cat([one[:1], one[2:]])

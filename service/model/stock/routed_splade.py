@@ -40,24 +40,24 @@ class RoutedSplade(Splade):
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Weights, `[num_prompts, vocabulary]`, float32: of a query those of the tokens in it, each once."""
-        if not any(batch.looked_up):
+        is_static = [plan.uses_static_weights for plan in batch.plans]
+        if not any(is_static):
             return super().embed(batch)
         vectors = torch.zeros(len(batch.segment_lengths), self.hidden_size, device=self.device)
         token_ids = batch.token_ids.to(self.device)
         for place, (start, stop) in enumerate(pairwise([0, *accumulate(batch.segment_lengths)])):
-            if batch.looked_up[place]:
+            if is_static[place]:
                 present = token_ids[start:stop]
                 vectors[place, present] = self._table[present]
-        if not all(batch.looked_up):
-            is_document = torch.tensor([not one for one in batch.looked_up], device=self.device)
-            vectors[is_document] = super().embed(_documents(batch))
+        if not all(is_static):
+            is_document = ~torch.tensor(is_static)
+            vectors[is_document.to(self.device)] = super().embed(_documents(batch, is_document))
         return vectors
 
 
-def _documents(batch: PackedBatch) -> PackedBatch:
+def _documents(batch: PackedBatch, is_document: torch.Tensor) -> PackedBatch:
     """The batch without its queries."""
     lengths = torch.tensor(batch.segment_lengths)
-    is_document = ~torch.tensor(batch.looked_up)
     is_token = is_document.repeat_interleave(lengths)
     return replace(
         batch,
@@ -65,6 +65,6 @@ def _documents(batch: PackedBatch) -> PackedBatch:
         position_ids=batch.position_ids[:, is_token],
         segment_lengths=lengths[is_document].tolist(),
         tenants=(),
-        num_hidden=(),
-        looked_up=(),
+        plans=(),
+        asks=(),
     )

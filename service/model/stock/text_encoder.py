@@ -150,7 +150,7 @@ class TextEncoder:
         if self.is_packed and len(lengths) == 1:
             return self._embed_alone(batch)
         states, plan = self._ordered(batch)
-        if any(batch.spans):
+        if batch.has_spans:
             return self._pooled_by_spans(states, plan.row, batch.vector_spans())
         bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
         order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
@@ -164,7 +164,7 @@ class TextEncoder:
             lengths,
             batch.visual_index.numpy(),
             may_share=False,
-            num_hidden=batch.num_hidden,
+            num_hidden=batch.num_masked,
         )
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
@@ -179,9 +179,9 @@ class TextEncoder:
         is_short = self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
         is_short = is_short and self._encoder is not None and not self._encoder.is_one_call(num_tokens)
         with one_thread() if is_short and torch.get_num_threads() > SHORT_THREADS else nullcontext():
-            group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
+            group = Group(0, 0, num_tokens, 1, num_tokens, batch.plans[0].num_masked if batch.plans else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
-            if any(batch.spans):
+            if batch.has_spans:
                 return self._pooled_by_spans(states, np.arange(num_tokens), batch.vector_spans())
             return self._pooled(states, bounds)
 

@@ -52,7 +52,7 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
             prefix=prefix,
             max_tokens=_longest(found.lengths[index] or profile.max_tokens, max_positions, filling, name),
             filling=filling if name == QUERY else None,
-            dropped_ids=frozenset(ids[word] for word in found.skiplists[index] if word in ids),
+            skipped_ids=frozenset(ids[word] for word in found.skiplists[index] if word in ids),
         )
     return replace(
         profile,

@@ -24,8 +24,8 @@ MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
 """No pooling: each token of a prompt has a vector, for late interaction."""
 SPLADE: Literal["splade"] = "splade"
 """The logits of a masked language model become weights of the vocabulary's entries: a sparse vector."""
-OutputKind = Literal["dense", "sparse", "multi"]
-"""A kind of vector of an item: one list of numbers, weights of a few of many entries, or a vector for each token."""
+OutputKind = Literal["dense", "sparse", "multi", "score"]
+"""A kind of output, a class of `service.outputs`."""
 
 
 def input_types(
@@ -153,13 +153,13 @@ class Profile:
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
     scoring: Scoring | None = None
     """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
-    `dimensions=1` and `normalize=False`, and so have the `OutputSpec`s of its requests, in float32 alone."""
+    `dimensions=1` and `normalize=False`."""
 
     @property
     def outputs(self) -> tuple[OutputKind, ...]:
-        """The kinds of vector that it has, its own first; none of a reranker."""
+        """The kinds of output that it has, its own first."""
         if self.scoring is not None:
-            return ()
+            return ("score",)
         by_pooling: Mapping[Pooling, OutputKind] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
         return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
 

@@ -30,7 +30,7 @@ def with_looked_up_queries(profile: Profile, found: SentenceFiles, router: Route
         for side, names in NAMES.items()
     }
     sides = {
-        QUERY: TextSide(prefix=prefixes[QUERY], max_tokens=longest, is_looked_up=True),
+        QUERY: TextSide(prefix=prefixes[QUERY], max_tokens=longest, uses_static_weights=True),
         DOCUMENT: TextSide(prefix=prefixes[DOCUMENT], max_tokens=profile.max_tokens),
     }
     return replace(

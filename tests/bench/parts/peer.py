@@ -58,7 +58,7 @@ def _workloads(stage: Stage) -> Iterator[Workload]:
     seeds = iter(range(SEED, 2 * SEED))
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
-        return [prompt.token_ids for prompt in reader.prompts(text_body(texts))]
+        return [prompt.plan.ids for prompt in reader.prompts(text_body(texts))]
 
     def queries(num: int, concurrency: int) -> Work:
         return Work([ids_body([one]) for one in ids(texts.texts(num, QUERY_TOKENS))], concurrency)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from service.ipc.sparse_row import unpack_sparse
+from service.outputs.sparse import unpack_sparse
 from tests.bench.checkpoint import splade
 from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.minilm import LONGEST, NUM_BATCHES

@@ -84,7 +84,7 @@ class BareForward:
         return self._ready[label].rows
 
     def num_tokens(self, label: str) -> int:
-        return sum(len(request.token_ids) for group in self._ready[label].groups for request in group)
+        return sum(len(request.plan.ids) for group in self._ready[label].groups for request in group)
 
     def facts(self) -> dict[str, Any]:
         return {"num_parameters": self._engine.num_parameters, "hidden": self._runner.hidden, "steps": self._num_steps}

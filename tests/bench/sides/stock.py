@@ -52,7 +52,7 @@ class StockTransformers:
             self._patches[label] = [_patches(item) for item in items if isinstance(item, ImageFile)]
         else:
             parts = [prompts[i : i + BATCH_SIZE] for i in range(0, len(prompts), BATCH_SIZE)]
-            self._batches[label] = [_padded([prompt.token_ids for prompt in part]) for part in parts]
+            self._batches[label] = [_padded([prompt.plan.ids for prompt in part]) for part in parts]
 
     @torch.inference_mode()
     def run(self, label: str) -> float:

@@ -14,10 +14,13 @@ from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.messages import Failure, OutputSpec
-from service.ipc.sparse_row import MULTI_ROW, SPARSE, unpack_sparse
+from service.ipc.messages import Failure
 from service.model.architectures import load_model
 from service.model.stock.hybrid_encoder import HybridEncoder
+from service.outputs.ask import Asks
+from service.outputs.dense import DenseAsk
+from service.outputs.sparse import SPARSE, SparseAsk, unpack_sparse
+from service.outputs.tokens import TokensAsk
 from tests.conftest import TOLERANCE
 from tests.models.hybrid.checkpoints import Reference, Vectors, bge_m3
 from tests.models.text.checkpoints import SIZES
@@ -25,19 +28,20 @@ from tests.models.text.served import ServedText
 from tests.models.text.texts import TEXTS
 
 WIDTH = SIZES["hidden_size"]
-ALL = OutputSpec(dimensions=WIDTH, is_sparse=True, token_dtypes=("float32",))
-DENSE = OutputSpec(dimensions=WIDTH)
-SOME = (DENSE, ALL, OutputSpec(dimensions=WIDTH, output_dtypes=(), is_sparse=True))
+DENSE: Asks = (DenseAsk(dimensions=WIDTH),)
+LEXICAL: Asks = (SparseAsk(dimensions=WIDTH),)
+ALL: Asks = (*DENSE, TokensAsk(dimensions=WIDTH), *LEXICAL)
+SOME = (DENSE, ALL, LEXICAL)
 
 
 class Hybrid(ServedText):
     """One whose vectors are of all kinds."""
 
-    def asked(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
-        return self.waiting([(None, text) for text in texts], outputs)
+    def asked(self, texts: Sequence[str], asks: Sequence[Asks]) -> list[Waiting[torch.Tensor]]:
+        return self.waiting([(None, text) for text in texts], asks)
 
-    def rows(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[dict[str, bytes]]:
-        waiting = self.asked(texts, outputs)
+    def rows(self, texts: Sequence[str], asks: Sequence[Asks]) -> list[dict[str, bytes]]:
+        waiting = self.asked(texts, asks)
         isolation = Isolation(self.runner, lambda *_: None, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
         rows = [row for _, row in isolation.embed(waiting)]
         assert not any(isinstance(row, Failure) for row in rows)
@@ -59,18 +63,16 @@ def want(folder: Path) -> list[Vectors]:
     return Reference(folder).all(TEXTS)
 
 
-def check(row: dict[str, bytes], want: Vectors, output: OutputSpec) -> None:
+def check(row: dict[str, bytes], want: Vectors, asks: Asks) -> None:
     dense, sparse, tokens = want
-    assert set(row) == {*output.output_dtypes, *(MULTI_ROW + one for one in output.token_dtypes)} | (
-        {SPARSE} if output.is_sparse else set()
-    )
-    if output.output_dtypes:
+    assert len(row) == len(asks)
+    if asks != LEXICAL:
         assert np.abs(np.frombuffer(row["float32"], "<f4") - dense.numpy()).max() <= TOLERANCE
-    if output.token_dtypes:
-        got = np.frombuffer(row[MULTI_ROW + "float32"], "<f4").reshape(-1, WIDTH)
+    if asks == ALL:
+        got = np.frombuffer(row[TokensAsk.row + "float32"], "<f4").reshape(-1, WIDTH)
         assert got.shape == tokens.shape
         assert np.abs(got - tokens.numpy()).max() <= TOLERANCE
-    if output.is_sparse:
+    if asks != DENSE:
         indices, values = unpack_sparse(row[SPARSE])
         assert (np.diff(indices.astype(int)) > 0).all()
         got = dict(zip(indices.tolist(), values.tolist(), strict=True))
@@ -103,7 +105,7 @@ def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(served.model, "_part", counted)
     waiting = served.asked(TEXTS[:3], [ALL] * 3)
     served.rows(TEXTS[:3], [ALL] * 3)
-    assert num_tokens == [sum(len(one.request.token_ids) for one in waiting)]
+    assert num_tokens == [sum(len(one.request.plan.ids) for one in waiting)]
 
 
 def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid) -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Request
 from service.ipc.prompt_digest import prompt_digest
+from service.outputs.plan import TokenPlan
+from service.outputs.tokens import TokensAsk
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
@@ -39,8 +41,8 @@ class Served(ServedText):
     """One whose vectors are several."""
 
     def requests(self, texts: Sequence[Sided]) -> list[Request]:
-        output = OutputSpec(dimensions=self.profile.dimensions, normalize=self.profile.normalize)
-        return [one.request for one in self.waiting(texts, [output] * len(texts))]
+        ask = TokensAsk(dimensions=self.profile.dimensions, normalize=self.profile.normalize)
+        return [one.request for one in self.waiting(texts, [(ask,)] * len(texts))]
 
     def __call__(self, texts: Sequence[Sided]) -> list[np.ndarray]:
         """The vectors of all texts in one packed batch."""
@@ -48,7 +50,7 @@ class Served(ServedText):
         raw = self.runner.embed([Waiting(request, 0.0, []) for request in requests])
         rows = self.runner.finish(raw, requests)
         assert all(row is not None for row in rows)
-        return [np.frombuffer(row["float32"], "<f4").reshape(-1, self.profile.dimensions) for row in rows if row]
+        return [np.frombuffer(row["multi_float32"], "<f4").reshape(-1, self.profile.dimensions) for row in rows if row]
 
 
 def wanted(folder: Path, texts: Sequence[Sided]) -> list[np.ndarray]:
@@ -118,8 +120,8 @@ def test_masks_beyond_half_a_local_window_are_those_of_the_references_default(tm
 def test_pylates_files(name: str, is_typed: bool, tmp_path: Path) -> None:
     served = check(pylate(name, tmp_path / "colbert", is_typed=is_typed))
     query, document = served.prompts([("query", "a"), ("document", "a")])
-    assert (len(query.token_ids), query.num_hidden > 20) == (32, True)
-    assert document.num_hidden == 0
+    assert (len(query.plan.ids), query.plan.num_masked > 20) == (32, True)
+    assert document.plan.num_masked == 0
 
 
 @pytest.mark.parametrize("name", ["bert", "modernbert"])
@@ -190,11 +192,7 @@ def test_texts_together_are_texts_alone(tmp_path: Path) -> None:
 def test_prompts_that_differ_in_what_is_hidden_or_dropped_are_others(tmp_path: Path) -> None:
     served = Served(pylate("bert", tmp_path / "colbert"))
     (request,) = served.requests([("document", "Some, words.")])
-    assert request.dropped
-    fields = {"id": 1, "token_ids": request.token_ids, "output": request.output}
-    others: list[Callable[[], Request]] = [
-        lambda: Request(**fields),
-        lambda: Request(**fields, num_hidden=2),
-        lambda: Request(**fields, dropped=request.dropped),
-    ]
-    assert len({prompt_digest(make()) for make in others}) == 3
+    ids, skipped = request.plan.ids, request.plan.skipped
+    assert skipped
+    plans = [TokenPlan(ids), TokenPlan(ids, num_masked=2), TokenPlan(ids, skipped=skipped)]
+    assert len({prompt_digest(Request(id=1, plan=plan, asks=request.asks)) for plan in plans}) == 3

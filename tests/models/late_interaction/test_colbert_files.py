@@ -138,8 +138,8 @@ def test_lengths_end_at_the_encoders_positions(tmp_path: Path) -> None:
 def test_the_skiplist_drops_what_the_vocabulary_has(tmp_path: Path) -> None:
     shape = Shape(skiplist=("?", "no such token", "[UNK]"))
     profile = load_profile(native("bert", tmp_path / "colbert", shape))
-    assert len(profile.sides["document"].dropped_ids) == 2
-    assert not profile.sides["query"].dropped_ids
+    assert len(profile.sides["document"].skipped_ids) == 2
+    assert not profile.sides["query"].skipped_ids
     assert profile.dimensions == TOKEN_WIDTH
 
 

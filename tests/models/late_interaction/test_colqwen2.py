@@ -14,7 +14,9 @@ from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError, ModelError
-from service.ipc.messages import Failure, OutputSpec, Request
+from service.ipc.messages import Failure, Request
+from service.outputs.plan import TokenPlan
+from service.outputs.tokens import TokensAsk
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS
 from tests.models.late_interaction.reference import ColQwen2Reference
@@ -57,7 +59,7 @@ def test_scores_by_maxsim_are_the_references(served: ServedVectors, reference: C
 
 def test_every_vector_is_of_unit_length_and_there_is_one_for_each_token(served: ServedVectors) -> None:
     for item, vectors in zip(ITEMS.values(), served(list(ITEMS.values())), strict=True):
-        assert len(vectors) == len(served.item_prompt(item).token_ids)
+        assert len(vectors) == len(served.item_prompt(item).plan.ids)
         assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() <= 1e-6
 
 
@@ -79,22 +81,22 @@ def test_positions_that_see_the_image_would_give_other_vectors(
 
 
 def test_a_prompt_with_one_vector_that_is_not_finite_has_no_answer_and_its_neighbors_do(served: ServedVectors) -> None:
-    output = OutputSpec(dimensions=128, output_dtypes=("float32", "ubinary", "int8"))
-    requests = [Request(id=id_, token_ids=[7] * num, output=output) for id_, num in enumerate((3, 5, 2))]
+    output = TokensAsk(dimensions=128, output_dtypes=("float32", "ubinary", "int8"))
+    requests = [Request(id=id_, plan=TokenPlan([7] * num), asks=(output,)) for id_, num in enumerate((3, 5, 2))]
     raw = torch.randn(10, 128, generator=torch.Generator().manual_seed(1))
     raw[6, 17] = float("nan")
     first, failed, last = served.runner.finish(raw, requests)
     assert failed is None
     assert first is not None
     assert last is not None
-    assert [len(first[kind]) for kind in output.output_dtypes] == [3 * 512, 3 * 16, 3 * 128]
-    bits = np.frombuffer(last["ubinary"], np.uint8).reshape(2, 16)
+    assert [len(first[TokensAsk.row + kind]) for kind in output.output_dtypes] == [3 * 512, 3 * 16, 3 * 128]
+    bits = np.frombuffer(last["multi_ubinary"], np.uint8).reshape(2, 16)
     assert np.array_equal(np.unpackbits(bits, axis=1), raw[8:].numpy() >= 0)
 
 
 def test_those_who_asked_for_the_same_prompt_each_get_all_of_its_vectors(served: ServedVectors) -> None:
-    output = OutputSpec(dimensions=128)
-    short, long = (Request(id=num, token_ids=[7] * num, output=output) for num in (2, 3))
+    output = TokensAsk(dimensions=128)
+    short, long = (Request(id=num, plan=TokenPlan([7] * num), asks=(output,)) for num in (2, 3))
     raw = torch.randn(5, 128, generator=torch.Generator().manual_seed(2))
     got = served.runner.repeat(raw, [short, long], [2, 1])
     assert torch.equal(got, torch.cat([raw[:2], raw[:2], raw[2:]]))
@@ -105,8 +107,8 @@ def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(se
     requests = [
         Request(
             id=id_,
-            token_ids=[7] * num,
-            output=OutputSpec(dimensions=128, output_dtypes=("no format",) * (id_ == 2) or KIND),
+            plan=TokenPlan([7] * num),
+            asks=(TokensAsk(dimensions=128, output_dtypes=("no format",) * (id_ == 2) or KIND),),
         )
         for id_, num in enumerate(lengths)
     ]
@@ -118,11 +120,13 @@ def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(se
     for index in (0, 1, 3):
         row = rows[index]
         assert isinstance(row, dict)
-        assert np.abs(np.frombuffer(row["float32"], np.float32).reshape(-1, 128) - want[index].numpy()).max() <= 1e-6
+        assert (
+            np.abs(np.frombuffer(row["multi_float32"], np.float32).reshape(-1, 128) - want[index].numpy()).max() <= 1e-6
+        )
 
 
 def test_a_vector_without_direction_is_no_vector(served: ServedVectors) -> None:
-    request = Request(id=1, token_ids=[7, 7], output=OutputSpec(dimensions=128))
+    request = Request(id=1, plan=TokenPlan([7, 7]), asks=(TokensAsk(dimensions=128),))
     raw = torch.ones(2, 128)
     raw[1] = 0
     assert served.runner.finish(raw, [request]) == [None]

@@ -14,10 +14,9 @@ from sentence_transformers.multi_vector_encoder.modules import HierarchicalToken
 from schemas.endpoints.embed import EmbedResponse
 from service.checkpoint.hub import find_checkpoint
 from service.errors import InputError
-from service.front.inputs import token_pooling
-from service.front.inputs.token_pooling import check_pooled
 from service.front.served_model import load_served_model
-from service.prompt.prompt import Prompt
+from service.outputs import tokens
+from service.outputs.plan import TokenPlan
 from tests.builders import image_bytes
 from tests.conftest import TOLERANCE, LiveServer, data_uri
 from tests.models.late_interaction.checkpoints import colqwen2
@@ -132,11 +131,12 @@ def test_pages_are_joined_and_a_text_beside_them_is_a_query(
     server.stop()
 
 
-def test_a_document_of_too_many_vectors_is_refused_by_its_place(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_of_too_many_vectors_is_refused(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = find_checkpoint(str(colbert), None)
     model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=0)
-    monkeypatch.setattr(token_pooling, "MAX_POOLED", 8)
-    check_pooled(model, Prompt(list(range(10)), (), truncated=False, dropped=(3, 4)), "texts[1]", 1)
+    monkeypatch.setattr(tokens, "MAX_POOLED", 8)
+    ask = tokens.TokensAsk(dimensions=8, pool_factor=3)
+    ask.check_prompt(TokenPlan(list(range(10)), skipped=(3, 4)), False, model.offer, "texts[1]", 1)
     with pytest.raises(InputError, match="has 9 vectors; with `pool_factor` it may have 8") as raised:
-        check_pooled(model, Prompt(list(range(9)), (), truncated=False), "texts[1]", 1)
+        ask.check_prompt(TokenPlan(list(range(9))), False, model.offer, "texts[1]", 1)
     assert (raised.value.param, raised.value.index) == ("texts[1]", 1)

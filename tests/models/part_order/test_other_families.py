@@ -15,7 +15,7 @@ from service.errors import InputError
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.tenant import Tenant
-from service.ipc.messages import OutputSpec
+from service.outputs.dense import DenseAsk
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE, LiveServer
@@ -97,13 +97,13 @@ def test_templates_with_one_place_for_each_kind_refuse_by_name(tmp_path: Path, n
     checkpoint = Checkpoint(name, make(tmp_path / "checkpoint"), None)
     model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=0, family=family)
     unread: Any = None  # no medium is
-    reader, output = InputReader(model=model, rules=unread), OutputSpec(dimensions=model.profile.dimensions)
+    reader, asks = InputReader(model=model, rules=unread), (DenseAsk(dimensions=model.profile.dimensions),)
     inputs, tenant = [Content(content=[TextPart(text="a")])], Tenant.named("one")
-    reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order="reference"), output, tenant)
+    reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order="reference"), asks, tenant)
     written = "as_written"
     for job in (
-        lambda: reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order=written), output, tenant),
-        lambda: reader.embed_job(EmbedRequest(inputs=inputs, part_order=written), None, output, tenant),
+        lambda: reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order=written), asks, tenant),
+        lambda: reader.embed_job(EmbedRequest(inputs=inputs, part_order=written), None, asks, tenant),
     ):
         with pytest.raises(InputError, match=f"expected reference; {name} has the prompts of {prompts}") as caught:
             job()

@@ -40,5 +40,5 @@ def test_a_pair_is_rendered_as_the_chat_template_does(query: list[Part], documen
     before, *others = rendered(FOLDER, template, [("system", [JUDGE]), ("user", contents)]).split("<|image_pad|>")
     counts = [one.width * one.height // 1024 for one in contents if not isinstance(one, str)]
     whole = before + "".join("<|image_pad|>" * n + rest for n, rest in zip(counts, others, strict=True))
-    assert prompt.token_ids == Tokenizer.from_file(str(FOLDER / "tokenizer.json")).encode(whole).ids
+    assert prompt.plan.ids == Tokenizer.from_file(str(FOLDER / "tokenizer.json")).encode(whole).ids
     assert [place.length for place in prompt.placeholders] == counts

@@ -11,11 +11,12 @@ from cenote_kernels import finish
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.weight_formats import prepack
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.item import MediaItem
 from service.media.video.frame_pair import FramePair
 from service.model.architectures import load_model
+from service.outputs.score import LOGIT, ScoreAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -24,7 +25,6 @@ from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
 
 ARENA_BYTES = 1 << 24
-LOGIT = OutputSpec(dimensions=1, normalize=False)
 
 
 class Scored:
@@ -83,7 +83,7 @@ class Scored:
             if key not in self._features:
                 self._features[key] = self.runner.encode(one, slot)
             features.append(self._features[key])
-        return Waiting(Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), output=LOGIT), 0.0, features)
+        return Waiting(Request(id=id_, plan=prompt.plan, media=tuple(media), asks=(ScoreAsk(),)), 0.0, features)
 
     def _filled(self, item: MediaItem) -> PixelSlot:
         files: tuple[Any, ...] = (item.first, item.second) if isinstance(item, FramePair) else (item,)

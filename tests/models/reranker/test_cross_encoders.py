@@ -70,9 +70,9 @@ def test_long_pairs_are_cut_as_the_reference_cuts_them(served: Reference, side: 
     finally:
         reference.tokenizer.truncation_side = "right"
     prompts = [scored.text_prompt(*pair, side=side) for pair in pairs]
-    assert [prompt.token_ids for prompt in prompts] == encoded
+    assert [prompt.plan.ids for prompt in prompts] == encoded
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
-    assert all(prompt.truncated and len(prompt.token_ids) == MAX_TOKENS for prompt in prompts)
+    assert all(prompt.truncated and len(prompt.plan.ids) == MAX_TOKENS for prompt in prompts)
 
 
 def test_the_activation_is_the_files(served: Reference) -> None:

@@ -62,8 +62,8 @@ class Script:
 def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(scored: Scored) -> None:
     script = Script(scored.folder)
     prompts = [scored.text_prompt(*pair) for pair in PAIRS]
-    assert [prompt.token_ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS]
-    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert [prompt.plan.ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS]
+    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
     assert np.ptp(theirs) > 0.1
     alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
@@ -73,7 +73,7 @@ def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(scored: S
 def test_an_instruction_takes_the_place_of_the_default(scored: Scored) -> None:
     script = Script(scored.folder)
     prompt = scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), "Find the other letter")
-    assert prompt.token_ids == script.token_ids("a", "b", "Find the other letter")
+    assert prompt.plan.ids == script.token_ids("a", "b", "Find the other letter")
     assert scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), " ") == scored.text_prompt("a", "b")
 
 
@@ -81,8 +81,8 @@ def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: 
     script, long = Script(scored.folder), "word after word " * 4_000
     for pair in (("a query", long), (long, "a document")):
         prompt = scored.text_prompt(*pair)
-        assert prompt.token_ids == script.token_ids(*pair)
-        assert len(prompt.token_ids) == MAX_LENGTH
+        assert prompt.plan.ids == script.token_ids(*pair)
+        assert len(prompt.plan.ids) == MAX_LENGTH
     with pytest.raises(InputError, match="cut at the right only"):
         scored.text_prompt("a query", long, side="left")
 
@@ -90,11 +90,11 @@ def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: 
 def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(scored: Scored) -> None:
     script, query = Script(scored.folder), " ".join(TEXTS[:6])
     prompts = [scored.text_prompt(query, document) for document in TEXTS]
-    token_ids = np.concatenate([prompt.token_ids for prompt in prompts])
-    lengths = [len(prompt.token_ids) for prompt in prompts]
+    token_ids = np.concatenate([prompt.plan.ids for prompt in prompts])
+    lengths = [len(prompt.plan.ids) for prompt in prompts]
     assert len(plan_segments(token_ids, lengths, np.zeros(0, np.int64)).tokens) < sum(lengths) / 2
     assert scored.model.language is not None  # the decoder that shares
-    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
 
 
@@ -110,7 +110,7 @@ def test_other_layers_run_on_the_stock_modules(tmp_path: Path, keys: dict[str, o
     assert scored.model.language is None
     script = Script(folder)
     prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
-    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
 
 
@@ -137,8 +137,8 @@ def test_without_its_template_it_is_neither_reranker_nor_embedder_unless_the_fam
     assert load_profile(folder, "qwen3").scoring is None
     scored, script = Scored(folder, "qwen3_reranker"), Script(folder)
     prompts = [scored.text_prompt(*pair) for pair in PAIRS[:3]]
-    assert [prompt.token_ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS[:3]]
-    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert [prompt.plan.ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS[:3]]
+    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
 
 
@@ -148,7 +148,7 @@ def test_a_head_in_the_file_counts_though_the_configuration_ties_it(tmp_path: Pa
     change_config(folder, tie_word_embeddings=True)
     scored, script = Scored(folder), Script(folder)
     prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
-    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
 
 

@@ -168,12 +168,12 @@ def test_a_long_pair_is_cut_as_the_official_script_cuts_it(
     for query, document in (("a short query", "word " * 11_000), ("many words " * 11_000, "a document")):
         turns = (side("query", query, has_image=images[0]), side("document", document, has_image=images[1]))
         pair = Conversation(None, turns)
-        token_ids = whole.build(pair, Truncation(10**6)).token_ids
+        token_ids = whole.build(pair, Truncation(10**6)).plan.ids
         cut = builder.build(pair, Truncation(limit, "right"))
-        assert cut.token_ids == officially_cut(token_ids, limit - NUM_LAST, profile.protected)
+        assert cut.plan.ids == officially_cut(token_ids, limit - NUM_LAST, profile.protected)
         assert cut.truncated
         for place in cut.placeholders:
-            pads = cut.token_ids[place.offset : place.offset + place.length]
+            pads = cut.plan.ids[place.offset : place.offset + place.length]
             assert pads == [profile.pads["image"]] * place.length
 
 

@@ -28,7 +28,7 @@ def scored() -> Scored:
 
 
 def test_pairs_of_one_query_are_rows_of_their_documents_alone(scored: Scored) -> None:
-    prompts = [scored.text_prompt(QUERY, document).token_ids for document in DOCUMENTS]
+    prompts = [scored.text_prompt(QUERY, document).plan.ids for document in DOCUMENTS]
     num_shared = next(i for i, ids in enumerate(zip(*prompts, strict=False)) if len({*ids}) > 1)
     num_own = [len(one) - num_shared for one in prompts]
     plan = plan_segments(np.concatenate(prompts), list(map(len, prompts)), np.zeros(0, np.int64))
@@ -76,7 +76,7 @@ def test_what_a_query_shows_is_computed_once_and_counts_in_each_score(scored: Sc
     assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
     (plan,) = plans
     num_shared = common_length(prompts)
-    assert len(plan.tokens) <= num_shared + sum(len(one.token_ids) - num_shared for one in prompts)
+    assert len(plan.tokens) <= num_shared + sum(len(one.plan.ids) - num_shared for one in prompts)
     assert num_shared > max(place.offset + place.length for place in prompts[0].placeholders)
     assert max(one.stop - one.start for one in plan.beginnings) >= num_shared  # it stands once in attention, too
     assert np.ptp(alone) > 100 * TOLERANCE
@@ -88,7 +88,7 @@ def test_queries_that_show_other_images_of_one_size_share_none_of_them(scored: S
         for seed in (1, 2)
         for one in DOCUMENTS[:3]
     ]
-    assert len({*map(tuple, (prompt.token_ids[:80] for prompt in prompts))}) == 1
+    assert len({*map(tuple, (prompt.plan.ids[:80] for prompt in prompts))}) == 1
     alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
     plans.clear()
     assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
@@ -99,5 +99,5 @@ def test_queries_that_show_other_images_of_one_size_share_none_of_them(scored: S
 
 def common_length(prompts: list[Prompt]) -> int:
     """How many token ids the prompts begin with in common."""
-    columns = zip(*(prompt.token_ids for prompt in prompts), strict=False)
+    columns = zip(*(prompt.plan.ids for prompt in prompts), strict=False)
     return next(place for place, column in enumerate(columns) if len({*column}) > 1)

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec
-from service.ipc.sparse_row import SPARSE, unpack_sparse
+from service.outputs.sparse import SPARSE, SparseAsk, unpack_sparse
 from tests.models.text.served import ServedText
 
 
@@ -15,8 +14,8 @@ class Sparse(ServedText):
     """One whose vectors are weights of the vocabulary's entries."""
 
     def asked(self, texts: Sequence[str], side: str | None = None) -> list[Waiting[torch.Tensor]]:
-        output = OutputSpec(dimensions=self.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
-        return self.waiting([(side, text) for text in texts], [output] * len(texts))
+        ask = SparseAsk(dimensions=self.profile.dimensions)
+        return self.waiting([(side, text) for text in texts], [(ask,)] * len(texts))
 
     def rows(self, texts: Sequence[str], side: str | None = None) -> list[bytes]:
         """All texts in one packed batch."""

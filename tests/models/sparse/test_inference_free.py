@@ -12,9 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.hub import find_checkpoint
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Request
 from service.ipc.prompt_digest import prompt_digest
 from service.model.stock.routed_splade import RoutedSplade
+from service.outputs.plan import TokenPlan
+from service.outputs.sparse import SparseAsk
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import DOCUMENT, FAMILIES, inference_free, reference
@@ -79,8 +81,10 @@ def test_a_query_runs_no_forward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_query_is_another_prompt_than_a_document_of_its_tokens() -> None:
-    output = OutputSpec(dimensions=8, is_sparse=True)
-    one, other = (Request(id=1, token_ids=[5, 6], output=output, is_looked_up=told) for told in (False, True))
+    ask = SparseAsk(dimensions=8)
+    one, other = (
+        Request(id=1, plan=TokenPlan([5, 6], uses_static_weights=told), asks=(ask,)) for told in (False, True)
+    )
     assert prompt_digest(one) != prompt_digest(other)
 
 

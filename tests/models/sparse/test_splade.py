@@ -13,11 +13,11 @@ from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.sparse.splade_files import SpladePooling
 from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import ModelError
-from service.ipc.sparse_row import SPARSE, unpack_sparse
 from service.model.architectures import load_model
 from service.model.linear.products import PackedModule, packed_products
 from service.model.stock import splade as splade_module
 from service.model.stock.splade import Splade, pool_logits, weigh
+from service.outputs.sparse import SPARSE, unpack_sparse
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import FAMILIES, reference, splade

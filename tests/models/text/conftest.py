@@ -13,8 +13,10 @@ from cenote_kernels import finish
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.weight_formats import prepack
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Request
 from service.model.architectures import load_model
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -40,7 +42,7 @@ class Served:
         prompt = self.builder.build(Conversation(instruction, (Turn("user", (text,)),)), truncation)
         for among_others in self.builder.plain_texts.build([text, text], Conversation(instruction, ()), truncation):
             assert among_others in (None, prompt)
-        return prompt.token_ids
+        return prompt.plan.ids
 
     def vectors(
         self,
@@ -51,9 +53,9 @@ class Served:
     ) -> np.ndarray:
         """All texts in one packed batch."""
         length = dimensions or self.profile.dimensions
-        output = OutputSpec(dimensions=length, normalize=self.profile.normalize)
+        output = DenseAsk(dimensions=length, normalize=self.profile.normalize)
         ids = (self.token_ids(text, instruction, side) for text in texts)
-        requests = [Request(id=i, token_ids=one, output=output) for i, one in enumerate(ids)]
+        requests = [Request(id=i, plan=TokenPlan(one), asks=(output,)) for i, one in enumerate(ids)]
         raw = self.runner.embed([Waiting(request, 0.0, []) for request in requests])
         rows = finish(raw, [output] * len(requests))
         assert all(row is not None for row in rows)

@@ -10,8 +10,9 @@ from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Request
 from service.model.architectures import load_model
+from service.outputs.ask import Asks
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -50,20 +51,13 @@ class ServedText:
         cut = Truncation(self.profile.max_tokens, "right")
         return [self.builder.build(Conversation(first, (Turn("user", (text,)),)), cut) for first, text in asked]
 
-    def waiting(self, asked: Sequence[Asked], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
+    def waiting(self, asked: Sequence[Asked], asks: Sequence[Asks]) -> list[Waiting[torch.Tensor]]:
         """A request for each, as the engine's scheduler has it."""
         return [
             Waiting(
-                Request(
-                    id=i,
-                    token_ids=one.token_ids,
-                    num_hidden=one.num_hidden,
-                    dropped=one.dropped,
-                    is_looked_up=one.is_looked_up,
-                    output=output,
-                ),
+                Request(id=i, plan=one.plan, asks=wanted),
                 0.0,
                 [],
             )
-            for i, (one, output) in enumerate(zip(self.prompts(asked), outputs, strict=True))
+            for i, (one, wanted) in enumerate(zip(self.prompts(asked), asks, strict=True))
         ]

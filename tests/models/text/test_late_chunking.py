@@ -15,7 +15,9 @@ from sentence_transformers import SentenceTransformer
 
 from schemas.endpoints.embeddings import EmbeddingResponse
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Request
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE, LiveServer, from_base64
@@ -95,10 +97,12 @@ def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], Serve
     made = one.builder.late_chunks(Conversation(None, ()), Truncation(512), ["input"] * len(CHUNKS))
     made.add(CHUNKS)
     (window,) = made.prompts()
-    output = OutputSpec(dimensions=one.profile.dimensions, normalize=one.profile.normalize)
+    output = DenseAsk(dimensions=one.profile.dimensions, normalize=one.profile.normalize)
     ids = [one.token_ids(text) for text in ORDINARY[:3]]
-    asked = [(ids[0], ()), (window.token_ids, window.pooled), (ids[1], ()), (window.token_ids, ()), (ids[2], ())]
-    requests = [Request(id=i, token_ids=tokens, spans=spans, output=output) for i, (tokens, spans) in enumerate(asked)]
+    asked = [(ids[0], ()), (window.plan.ids, window.plan.spans), (ids[1], ()), (window.plan.ids, ()), (ids[2], ())]
+    requests = [
+        Request(id=i, plan=TokenPlan(tokens, spans=spans), asks=(output,)) for i, (tokens, spans) in enumerate(asked)
+    ]
     runner = one.runner
     raw = runner.embed([Waiting(request, 0.0, []) for request in requests])
     whole = one.reference.encode("".join(CHUNKS))
@@ -114,9 +118,11 @@ def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], Serve
 
 def test_a_chunk_whose_mean_is_not_finite_spoils_its_text_alone(served: Callable[[str], Served]) -> None:
     one = served("xlm_roberta")
-    output = OutputSpec(dimensions=one.profile.dimensions)
+    output = DenseAsk(dimensions=one.profile.dimensions)
     asked: list[tuple[tuple[int, int], ...]] = [(), ((0, 2), (2, 4)), ((0, 3), (3, 4))]
-    requests = [Request(id=i, token_ids=[0, 5, 6, 2], spans=spans, output=output) for i, spans in enumerate(asked)]
+    requests = [
+        Request(id=i, plan=TokenPlan([0, 5, 6, 2], spans=spans), asks=(output,)) for i, spans in enumerate(asked)
+    ]
     raw = one.runner.embed([Waiting(request, 0.0, []) for request in requests]).clone()
     raw[2, 0] = float("nan")
     assert [row is None for row in one.runner.finish(raw, requests)] == [False, True, False]

@@ -26,7 +26,7 @@ def test_a_special_token_in_a_text_is_text_unless_the_reference_is_asked_for(
     assert texts
     for text in texts:
         conversation = Conversation(None, (Turn("user", (text,)),))
-        assert strict.build(conversation, unbounded).token_ids == tokenizer(text)["input_ids"]
+        assert strict.build(conversation, unbounded).plan.ids == tokenizer(text)["input_ids"]
         assert sum(id_ in special for id_ in family.token_ids(text)) == num_around
     differences = np.abs(family.vectors(texts) - family.reference.encode(texts)).max(axis=1)
     assert (differences > 10 * TOLERANCE).all()  # what docs/models.md lists among the differences

@@ -80,7 +80,7 @@ def test_no_text_comes_to_a_token_without_an_embedding(
     text, cut = "a <extra> b", Truncation(profile.max_tokens)
     for is_strict in (False, True):
         builder = PromptBuilder(profile, PromptTokenizer(folder), is_strict)
-        ids = builder.build(Conversation(None, (Turn("user", (text,)),)), cut).token_ids
+        ids = builder.build(Conversation(None, (Turn("user", (text,)),)), cut).plan.ids
         assert max(ids) < rows
         assert ids == served(name).token_ids(text)
         among_others = builder.plain_texts.build([text, text], Conversation(None, ()), cut)

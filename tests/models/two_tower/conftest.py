@@ -14,13 +14,14 @@ from transformers import AutoModel, AutoTokenizer
 
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.read_options import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.embedding_model import EmbeddingModel
+from service.outputs.dense import DenseAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -90,8 +91,8 @@ class Served:
                 slot = PixelSlot(start, next(lengths))
                 start += slot.num_bytes
                 media.append(Media(key=b"", grid_thw=place.grid_thw, offset=place.offset, num_tokens=1, slot=slot))
-            output = OutputSpec(dimensions=self.profile.dimensions)
-            request = Request(id=i, token_ids=prompt.token_ids, media=tuple(media), output=output)
+            output = DenseAsk(dimensions=self.profile.dimensions)
+            request = Request(id=i, plan=prompt.plan, media=tuple(media), asks=(output,))
             features = [runner.encode(one, one.slot) for one in media if one.slot]
             waiting.append(Waiting(request, 0.0, features))
         rows = runner.finish(runner.embed(waiting), [one.request for one in waiting])

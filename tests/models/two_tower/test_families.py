@@ -78,7 +78,7 @@ def test_texts_and_images_of_one_batch_do_not_touch_each_other(family: Served) -
 def test_an_image_is_one_placeholder_and_nothing_else(family: Served) -> None:
     prompt = family.image(IMAGES["wide"])
     assert family.profile.images is not None
-    assert prompt.token_ids == [family.profile.images.image_pad]
+    assert prompt.plan.ids == [family.profile.images.image_pad]
     assert family.profile.images.image_pad >= family.tokenizer.num_ids
 
 
@@ -91,7 +91,7 @@ def test_a_long_text_is_refused_or_cut_where_the_reference_cuts_it(family: Serve
         family.text(LONG)
     prompt = family.text(LONG, side="right")
     assert prompt.truncated
-    assert prompt.token_ids[-1] == family.tokenizer.tail_token_ids[-1]
+    assert prompt.plan.ids[-1] == family.tokenizer.tail_token_ids[-1]
     assert np.abs(family.vectors([prompt]) - family.reference.texts([LONG])).max() <= TOLERANCE
 
 

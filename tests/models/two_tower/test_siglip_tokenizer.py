@@ -50,4 +50,4 @@ def test_prompts_have_the_ids_of_siglips_own_tokenizer(two_towers: Callable[[str
     builder = PromptBuilder(profile, PromptTokenizer(tmp_path, lower_case=profile.lower_case))
     for text in TEXTS:
         prompt = builder.build(Conversation(None, (Turn("user", (text,)),)), Truncation(64, "right"))
-        assert prompt.token_ids == theirs(text, padding="max_length", truncation=True, max_length=64)["input_ids"], text
+        assert prompt.plan.ids == theirs(text, padding="max_length", truncation=True, max_length=64)["input_ids"], text

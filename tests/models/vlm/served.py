@@ -11,12 +11,13 @@ from PIL import Image
 
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
 from service.media.read_options import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.stock.stock_vlm import StockVlm
+from service.outputs.dense import DenseAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -83,8 +84,8 @@ class Served:
             one = Media(key=b"", grid_thw=place.grid_thw, offset=place.offset, num_tokens=place.length, slot=slot)
             media.append(one)
             features.append(self.runner.encode(one, slot))
-        output = OutputSpec(dimensions=self.profile.dimensions)
-        request = Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), spans=prompt.pooled, output=output)
+        output = DenseAsk(dimensions=self.profile.dimensions)
+        request = Request(id=id_, plan=prompt.plan, media=tuple(media), asks=(output,))
         return Waiting(request, 0.0, features)
 
     def _filled(self, item: object) -> PixelSlot:

@@ -67,8 +67,8 @@ def test_positions_that_see_the_image_would_give_another_vector(served: Served, 
 def test_a_prompt_ends_in_the_token_that_is_pooled_and_counts_its_visual_tokens(served: Served) -> None:
     prompt = served.prompt("text", [SMALL])
     tokens = served.profile.layout.tokens
-    assert prompt.token_ids[-1] == tokens.end_of_text
-    assert prompt.token_ids.count(tokens.end_of_text) == 1
+    assert prompt.plan.ids[-1] == tokens.end_of_text
+    assert prompt.plan.ids.count(tokens.end_of_text) == 1
     assert [place.grid_thw for place in prompt.placeholders] == [(1, 4, 4)]
     assert [place.length for place in prompt.placeholders] == [4]
 

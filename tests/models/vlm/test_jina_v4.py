@@ -62,8 +62,8 @@ def test_chunks_of_a_text_have_the_means_of_their_tokens_beside_an_image(served:
     made.add(chunks)
     (window,) = made.prompts()
     ids, states = script.states(prefix + "".join(chunks), [], plain_positions=False)
-    assert window.token_ids == ids.tolist()
-    spans = [states[first:stop].mean(0) for first, stop in window.pooled]
+    assert window.plan.ids == ids.tolist()
+    spans = [states[first:stop].mean(0) for first, stop in window.plan.spans]
     want = torch.nn.functional.normalize(torch.stack(spans), dim=1).numpy()
     image = CASES["image"]
     found = served.vectors([served.prompt(*image), window, served.prompt(*CASES["text"])])

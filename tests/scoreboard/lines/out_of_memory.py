@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.own_engine import OwnEngine, wrong_answers
 
 NUM_CONTENTS = 60
@@ -27,7 +27,7 @@ class ShortOfMemory:
         return getattr(self._runner, name)
 
     def embed(self, batch: Sequence[Any]) -> Any:
-        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
+        num_tokens = sum(len(waiting.request.plan.ids) for waiting in batch)
         if self.num_refused or (len(batch) > 1 and num_tokens > self.max_tokens):
             self.num_refused = max(0, self.num_refused - 1)
             self.num_hit += 1
@@ -85,4 +85,20 @@ LINE = Line(
     nightly=500,
     run=run,
     side_by_side=True,
+    sabotages=(
+        Sabotage(
+            name="a single input is not tried again",
+            file="service/engine/execution/isolation.py",
+            old="results, had_memory = self._try([waiting])",
+            new="results = None",
+            size=20,
+        ),
+        Sabotage(
+            name="a batch without memory is not split",
+            file="service/engine/execution/isolation.py",
+            old="return [*self.embed(batch[:half]), *self.embed(batch[half:])]",
+            new="return _all_failed(batch, NO_MEMORY, 'out_of_memory')",
+            size=20,
+        ),
+    ),
 )

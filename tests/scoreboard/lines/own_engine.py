@@ -17,9 +17,11 @@ import torch
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request
-from service.ipc.vectors import Vector
+from service.ipc.messages import Failure, Media, PixelSlot, Request
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.outputs.block import Vector
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from tests.conftest import CHECKPOINT, TOLERANCE
 from tests.service.engine.loop_rig import LoopRig
 
@@ -41,7 +43,9 @@ class Content:
     media: tuple[Media, ...] = ()
 
     def request(self, id_: int, dimensions: int) -> Request:
-        return Request(id=id_, token_ids=self.token_ids, media=self.media, output=OutputSpec(dimensions=dimensions))
+        return Request(
+            id=id_, plan=TokenPlan(self.token_ids), media=self.media, asks=(DenseAsk(dimensions=dimensions),)
+        )
 
 
 class OwnEngine:
@@ -101,7 +105,7 @@ class OwnEngine:
             self._rig.sent.clear()
             self._rig.turn()
             for step in self._rig.steps:
-                found: list[Answer] = [*step.all_vectors(), *step.failures]
+                found: list[Answer] = [*step.vectors(), *step.failures]
                 assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
                 answers.update((one.id, one) for one in found)
         return [answers[request.id] for request in requests]

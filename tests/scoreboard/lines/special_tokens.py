@@ -13,7 +13,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 from tests.conftest import CHECKPOINT, ORACLE
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Line, Result, Sabotage
 
 LIMIT = 96
 PLAIN = "a plain text"
@@ -73,12 +73,12 @@ class Checker:
         if roomy is not None and self._counts(roomy) != self._counts(plain):
             return "counts of special tokens"
         cut = self._build(text, place, has_image, Truncation(LIMIT, "right"))
-        if cut is not None and (len(cut.token_ids) > LIMIT or self._counts(cut) != self._counts(plain)):
+        if cut is not None and (len(cut.plan.ids) > LIMIT or self._counts(cut) != self._counts(plain)):
             return "truncation"
         refused = self._build(text, place, has_image, Truncation(LIMIT))
-        if refused is not None and len(refused.token_ids) > LIMIT:
+        if refused is not None and len(refused.plan.ids) > LIMIT:
             return "limit"
-        if roomy is not None and len(roomy.token_ids) <= LIMIT and refused is None:
+        if roomy is not None and len(roomy.plan.ids) <= LIMIT and refused is None:
             return "refused though it fits"
         return ""
 
@@ -94,7 +94,7 @@ class Checker:
             return None
 
     def _counts(self, prompt: Prompt) -> list[int]:
-        return [prompt.token_ids.count(id_) for id_ in self._special_ids]
+        return [prompt.plan.ids.count(id_) for id_ in self._special_ids]
 
 
 def run(size: int, folder: Path) -> Result:
@@ -118,4 +118,20 @@ LINE = Line(
     nightly=500_000,
     run=run,
     side_by_side=True,
+    sabotages=(
+        Sabotage(
+            name="texts are parsed for special tokens",
+            file="service/prompt/tokenizer/tokenizer.py",
+            old="tokenizer = self._parsing if parse_special else self._plain",
+            new="tokenizer = self._parsing",
+            size=100,
+        ),
+        Sabotage(
+            name="cut texts keep one token too many",
+            file="service/prompt/prompt_buffer.py",
+            old="gone = set(removed)",
+            new="gone = set(removed[1:])",
+            size=200,
+        ),
+    ),
 )

@@ -11,7 +11,8 @@ from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.ipc.announcements import Announcer
-from service.ipc.messages import Media, OutputSpec, Ready, Request, StepDone, StepReport, StepStarted, Submit
+from service.ipc.messages import Media, Ready, Request, StepDone, StepReport, StepStarted, Submit
+from service.outputs.dense import DenseAsk
 from tests.builders import engine_request, media
 from tests.service.engine.troubled_runner import TroubledRunner
 
@@ -76,11 +77,7 @@ class LoopRig:
     @property
     def steps(self) -> list[StepDone]:
         """The answers."""
-        return [
-            msgspec.structs.replace(message, vectors=message.all_vectors(), block=None)
-            for message in self.sent
-            if isinstance(message, StepDone)
-        ]
+        return [message for message in self.sent if isinstance(message, StepDone)]
 
     @property
     def reports(self) -> list[StepReport]:
@@ -95,7 +92,7 @@ class LoopRig:
     @property
     def answered(self) -> list[int]:
         """Requests that got vectors, in order."""
-        return [vector.id for step in self.steps for vector in step.vectors]
+        return [vector.id for step in self.steps for vector in step.vectors()]
 
     def submit(self, *requests: Request) -> None:
         """Put requests that come together into the inbox."""
@@ -120,9 +117,9 @@ def make_scheduler(result_bytes: int = 0, **options: Any) -> Scheduler[Any]:
     return Scheduler(EncoderCache(1000), ResultCache(result_bytes), **limits, **options)
 
 
-def request(id_: int, token: int, *images: Media, **output: Any) -> Request:
+def request(id_: int, token: int, *images: Media, **ask: Any) -> Request:
     """A prompt of one token, by which `TroubledRunner` chooses its answer."""
-    return engine_request(id_, [token], *images, output=OutputSpec(**({"dimensions": 8} | output)))
+    return engine_request(id_, [token], *images, ask=DenseAsk(**({"dimensions": 8} | ask)))
 
 
 def image(key: bytes, start: int | None) -> Media:

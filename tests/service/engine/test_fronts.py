@@ -57,7 +57,7 @@ class Line:
 
     @property
     def answered(self) -> list[int]:
-        return [vector.id for step in self.sent if isinstance(step, StepDone) for vector in step.all_vectors()]
+        return [vector.id for step in self.sent if isinstance(step, StepDone) for vector in step.vectors()]
 
     @property
     def released(self) -> list[int]:

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from cenote_kernels import WholeRows
-from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
+from service.outputs.ask import OutputAsk
+from service.outputs.dense import DenseAsk
+from service.outputs.formats import NUM_BITS
 
 POISON, NOT_FINITE, SHORT, SPOILING = 666, 667, 668, 669
-UNFINISHED = OutputSpec(dimensions=24)
+UNFINISHED = DenseAsk(dimensions=24)
 NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
 
 
@@ -46,7 +48,7 @@ class TroubledRunner:
 
     def embed(self, batch: list[Any]) -> torch.Tensor:
         self.num_batches += 1
-        first = [waiting.request.token_ids[0] for waiting in batch]
+        first = [waiting.request.plan.ids[0] for waiting in batch]
         if len(batch) > self.max_tokens:
             raise self.no_memory
         if POISON in first:
@@ -61,19 +63,16 @@ class TroubledRunner:
     def num_vectors(self, request: Request) -> int:
         return 1
 
+    def num_rows(self, request: Request, ask: OutputAsk) -> int:
+        return 1
+
     def repeat(self, raw: torch.Tensor, requests: list[Request], times: list[int]) -> torch.Tensor:
         return raw.repeat_interleave(torch.tensor(times))
 
     def finish(self, raw: torch.Tensor, requests: list[Request]) -> Any:
-        if any(request.output == UNFINISHED for request in requests):
+        if any(request.asks == (UNFINISHED,) for request in requests):
             raise RuntimeError("a kernel that does not know this length")
-        rows = [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
-        made = [row for row in rows if row is not None]
-        shapes = {str({dtype: len(row) for dtype, row in row.items()}) for row in made}
-        if len(made) < len(rows) or len(shapes) > 1 or any(one.output != requests[0].output for one in requests):
-            return rows
-        whole = {dtype: memoryview(b"".join(row[dtype] for row in made)) for dtype in made[0]}
-        return WholeRows(whole, len(rows))
+        return [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
 
     def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         return [None if first == NOT_FINITE else int(first).to_bytes(2, "big") for first in raw]
@@ -82,8 +81,9 @@ class TroubledRunner:
         return torch.tensor([int.from_bytes(vector, "big") for vector in vectors])
 
     def _row(self, first: int, request: Request) -> dict[str, bytes] | None:
-        assert isinstance(request.output, OutputSpec)
-        dtypes, dimensions = request.output.output_dtypes, request.output.dimensions - (first == SHORT)
+        (ask,) = request.asks
+        assert isinstance(ask, DenseAsk)
+        dtypes, dimensions = ask.output_dtypes, ask.dimensions - (first == SHORT)
         if first == NOT_FINITE or "float16" in dtypes:  # as if the raw vector were more than float16 can hold
             return None
         return {dtype: bytes([first % 256]) * (dimensions * NUM_BITS[dtype] // 8) for dtype in dtypes}

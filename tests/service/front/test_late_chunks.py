@@ -3,25 +3,28 @@
 import pytest
 
 from service.errors import ModelError
-from service.front.job import EmbeddedInput, EmbedResult, Job, JobInput
-from service.front.late_chunks import by_chunk
+from service.front.job import EmbeddedInput, EmbedResult, Job, JobInput, by_chunk
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
-from service.ipc.vectors import Vector
-from service.prompt.prompt import ChunkSpan, Prompt
+from service.outputs.block import Vector
+from service.outputs.chunks import ChunksAsk
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
+from service.prompt.prompt import Chunk, Prompt
 from service.prompt.truncation import Truncation
 
 
-def window(number: int, row: bytes, *spans: ChunkSpan, is_cached: bool = False) -> EmbeddedInput:
-    prompt = Prompt(list(range(10 * number)), (), truncated=any(span.truncated for span in spans), spans=spans)
+def window(number: int, row: bytes, *chunks: Chunk, is_cached: bool = False) -> EmbeddedInput:
+    prompt = Prompt(
+        TokenPlan(list(range(10 * number))), (), truncated=any(chunk.truncated for chunk in chunks), chunks=chunks
+    )
     times = {"queue_ms": float(number), "inference_ms": 2.0 * number}
     rows = {"float32": row, "ubinary": row[::4]}
     return EmbeddedInput(prompt, Vector(id=number, rows=rows, num_hits=0, num_misses=0, is_cached=is_cached, **times))
 
 
 def test_each_chunk_has_its_part_of_every_row_and_windows_are_counted_once() -> None:
-    first = window(1, b"aaaabbbb", ChunkSpan(0, 4, 3, False), ChunkSpan(4, 9, 5, True))
-    second = window(2, b"cccc", ChunkSpan(7, 20, 12, False), is_cached=True)
+    first = window(1, b"aaaabbbb", Chunk(3, False), Chunk(5, True))
+    second = window(2, b"cccc", Chunk(12, False), is_cached=True)
     result = by_chunk(EmbedResult([first, second], 1.5))
     assert [one.vector.rows for one in result.embedded] == [
         {"float32": b"aaaa", "ubinary": b"a"},
@@ -29,7 +32,7 @@ def test_each_chunk_has_its_part_of_every_row_and_windows_are_counted_once() -> 
         {"float32": b"cccc", "ubinary": b"c"},
     ]
     assert [one.truncated for one in result.embedded] == [False, True, False]
-    assert [one.span.num_tokens for one in result.embedded if one.span] == [3, 5, 12]
+    assert [one.chunk.num_tokens for one in result.embedded if one.chunk] == [3, 5, 12]
     counts = result.counts
     assert (counts.num_tokens, counts.num_cached_tokens, counts.num_truncated) == (30, 20, 1)
     assert (result.media_ms, result.queue_ms, result.inference_ms) == (1.5, 2.0, 4.0)
@@ -43,10 +46,9 @@ def test_an_engines_error_about_a_window_is_about_the_text(
 ) -> None:
     """The engine counts windows, so its second is not the second chunk."""
     inputs = [JobInput(f"input[{i}]", "a") for i in range(3)]
-    output = OutputSpec(dimensions=4)
-    job = Job(
-        inputs=inputs, truncation=Truncation(9), output=output, tenant=SERVICE.tenant, late_chunking=late_chunking
-    )
+    kind = ChunksAsk if late_chunking else DenseAsk
+    asks = (kind(dimensions=4),)
+    job = Job(inputs=inputs, truncation=Truncation(9), asks=asks, tenant=SERVICE.tenant)
     error = ModelError("non_finite_embedding", "not finite", index=1)
     job.name_input(error)
     assert (error.param, error.index) == expected

@@ -10,19 +10,23 @@ import uvloop
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
 from service.ipc.frames import COPIED_BYTES, PREFIX, SMALL_BYTES
-from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, Submit
-from service.ipc.vectors import Vector
+from service.ipc.messages import EngineMessage, FrontMessage, Pong, Request, StepDone, Submit
+from service.outputs.block import Vector, blocks_of
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 
 
 def submit(num_requests: int) -> Submit:
-    output = OutputSpec(dimensions=8, output_dtypes=("float32", "int8"))
-    return Submit(requests=[Request(id=i, token_ids=list(range(500)), output=output) for i in range(num_requests)])
+    output = DenseAsk(dimensions=8, output_dtypes=("float32", "int8"))
+    return Submit(
+        requests=[Request(id=i, plan=TokenPlan(list(range(500))), asks=(output,)) for i in range(num_requests)]
+    )
 
 
 def step(i: int, num_bytes: int) -> StepDone:
     row = bytes([i]) * num_bytes
     vector = Vector(id=i, rows={"int8": row}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)
-    return StepDone(vectors=[vector], released=[i, num_bytes], said_s=1)
+    return StepDone(blocks=blocks_of([vector]), released=[i, num_bytes], said_s=1)
 
 
 def test_both_ends_say_what_they_mean() -> None:
@@ -36,7 +40,7 @@ def test_both_ends_say_what_they_mean() -> None:
         front.send(submit(1))
         front.send(submit(2000))  # larger than any socket buffer
         vector = Vector(id=1, rows={"float32": b"\0" * 4}, num_hits=1, num_misses=0, queue_ms=0.5, inference_ms=1.0)
-        step = StepDone(vectors=[vector], released=[1, 2, 3])
+        step = StepDone(blocks=blocks_of([vector]), released=[1, 2, 3])
         engine.send(step)
         assert await front.receive() == step
         front.close()

@@ -88,8 +88,8 @@ def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
         text, instruction = random_text(source), "x" + random_text(source).rstrip() + "."
         expected = oracle.encode(rendered(text, *images, instruction=instruction)).ids
         conversation = user(text, *images, instruction=instruction)
-        assert builder.build(conversation, WHOLE).token_ids == expected
-        assert strict.build(conversation, WHOLE).token_ids == expected
+        assert builder.build(conversation, WHOLE).plan.ids == expected
+        assert strict.build(conversation, WHOLE).plan.ids == expected
         assert (expected[-1] == 8128) is has_end_token
 
 
@@ -97,12 +97,12 @@ def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
     "text", ["", " ", "\n", "\n\nx", " x ", "x\n", "naïve café — 東京タワー 🗼\n\ttabs  and  spaces ", "\u0301", "\r\n"]
 )
 def test_the_ends_of_a_text_are_kept(builder: PromptBuilder, tokenizer: PromptTokenizer, text: str) -> None:
-    assert builder.build(user(text), WHOLE).token_ids == tokenizer.encode_rendered(rendered(text))
+    assert builder.build(user(text), WHOLE).plan.ids == tokenizer.encode_rendered(rendered(text))
 
 
 def test_the_default_prompt_token_by_token(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     prompt = builder.build(user("A cat"), WHOLE)
-    assert tokenizer.decode(prompt.token_ids) == (
+    assert tokenizer.decode(prompt.plan.ids) == (
         "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
         "<|im_start|>user\nA cat<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
     )
@@ -111,7 +111,7 @@ def test_the_default_prompt_token_by_token(builder: PromptBuilder, tokenizer: Pr
 
 def test_an_instruction_is_punctuated(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     prompt = builder.build(user("x", instruction=" Top 5 "), WHOLE)
-    assert prompt.token_ids == tokenizer.encode_rendered(rendered("x", instruction="Top 5."))
+    assert prompt.plan.ids == tokenizer.encode_rendered(rendered("x", instruction="Top 5."))
 
 
 def test_placeholders_stand_where_the_images_are(builder: PromptBuilder, image: MediaItem, profile: Profile) -> None:
@@ -123,10 +123,10 @@ def test_placeholders_stand_where_the_images_are(builder: PromptBuilder, image: 
     ]
     for placeholder in prompt.placeholders:
         start, stop = placeholder.offset, placeholder.offset + placeholder.length
-        assert set(prompt.token_ids[start:stop]) == {profile.images.image_pad}
-        assert prompt.token_ids[start - 1] == profile.layout.tokens.vision_start
-        assert prompt.token_ids[stop] == profile.layout.tokens.vision_end
-    assert prompt.token_ids.count(profile.images.image_pad) == 108
+        assert set(prompt.plan.ids[start:stop]) == {profile.images.image_pad}
+        assert prompt.plan.ids[start - 1] == profile.layout.tokens.vision_start
+        assert prompt.plan.ids[stop] == profile.layout.tokens.vision_end
+    assert prompt.plan.ids.count(profile.images.image_pad) == 108
 
 
 def test_within_a_turn_images_come_before_the_text(
@@ -135,7 +135,7 @@ def test_within_a_turn_images_come_before_the_text(
     one, two = image(), image(96, 96)
     turn = Turn("user", (one, two, "Compare"))
     prompt = builder.build(Conversation(None, (turn,)), WHOLE)
-    assert prompt.token_ids == tokenizer.encode_rendered(rendered("Compare", one, two))
+    assert prompt.plan.ids == tokenizer.encode_rendered(rendered("Compare", one, two))
 
 
 def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, image: MediaItem) -> None:
@@ -148,14 +148,14 @@ def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, im
             add_special_tokens=True,
         )
         default = Conversation("Find it", (turn,))
-        assert builder.build(recipe, WHOLE).token_ids == builder.build(default, WHOLE).token_ids
+        assert builder.build(recipe, WHOLE).plan.ids == builder.build(default, WHOLE).plan.ids
 
 
 def test_each_flag_does_what_it_says(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     system = "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
 
     def text_of(**flags: bool | None) -> str:
-        return tokenizer.decode(builder.build(user("x", **flags), WHOLE).token_ids).removeprefix(system)
+        return tokenizer.decode(builder.build(user("x", **flags), WHOLE).plan.ids).removeprefix(system)
 
     assert text_of(add_generation_prompt=False) == "<|im_start|>user\nx<|im_end|>\n<|endoftext|>"
     assert text_of(add_special_tokens=False) == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n"
@@ -179,7 +179,7 @@ def test_a_conversation_without_turns_is_refused(builder: PromptBuilder) -> None
 
 def test_earlier_turns_are_rendered_in_order(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     turns = (Turn("user", ("one",)), Turn("assistant", ("two",)), Turn("user", ("three",)))
-    text = tokenizer.decode(builder.build(Conversation(None, turns), WHOLE).token_ids)
+    text = tokenizer.decode(builder.build(Conversation(None, turns), WHOLE).plan.ids)
     assert "user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree<|im_end|>\n" in text
 
 
@@ -188,7 +188,7 @@ def test_a_special_string_in_a_clients_text_changes_no_structure(
     builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem, special: str
 ) -> None:
     def structure(prompt: Prompt) -> list[int]:
-        return [token_id for token_id in prompt.token_ids if token_id >= 8128]
+        return [token_id for token_id in prompt.plan.ids if token_id >= 8128]
 
     for text in (special, special * 1_000, f"a {special}{special} b", f"<{special}|>", special[:-1], f"\n{special}"):
         for images in ((), (image(),)):
@@ -200,7 +200,7 @@ def test_a_special_string_in_a_clients_text_changes_no_structure(
 
 def test_a_text_of_special_strings_is_still_the_text(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     text = " ".join(SPECIALS)
-    decoded = tokenizer.decode(builder.build(user(text), WHOLE).token_ids)
+    decoded = tokenizer.decode(builder.build(user(text), WHOLE).plan.ids)
     assert decoded.count(text) == 1
 
 
@@ -208,7 +208,7 @@ def test_strict_reference_reads_special_strings_as_the_reference_does(
     strict_builder: PromptBuilder, tokenizer: PromptTokenizer
 ) -> None:
     text = "a<|im_end|>\n<|im_start|>user\nb<|endoftext|><|vision_start|>"
-    assert strict_builder.build(user(text), WHOLE).token_ids == tokenizer.encode_rendered(rendered(text))
+    assert strict_builder.build(user(text), WHOLE).plan.ids == tokenizer.encode_rendered(rendered(text))
 
 
 @pytest.mark.parametrize("special", ["<|image_pad|>", "<|video_pad|>"])

@@ -11,7 +11,7 @@ from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
 from service.prompt.late_chunking import CONTEXT_TOKENS, Window, plan_windows
-from service.prompt.prompt import ChunkSpan, Prompt
+from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
 from tests.models.text.checkpoints import RECIPES, make_checkpoint
@@ -98,15 +98,15 @@ def test_a_lone_chunk_is_the_ordinary_prompt(family: Family, text: str) -> None:
     for limit, side in asked:
         (window,) = family.windows([text], limit, side)
         whole = family.whole(text, limit, side)
-        assert (window.token_ids, window.truncated, window.pooled) == (whole.token_ids, whole.truncated, ())
+        assert (window.plan.ids, window.truncated, window.plan.spans) == (whole.plan.ids, whole.truncated, ())
 
 
 def test_prompts_of_the_checkpoint_stand_once_in_front(family: Family) -> None:
     for instruction in family.profile.input_types.values():
         (lone,) = family.windows(["a lone chunk"], instruction=instruction)
-        assert lone.token_ids == family.whole("a lone chunk", instruction=instruction).token_ids
+        assert lone.plan.ids == family.whole("a lone chunk", instruction=instruction).plan.ids
         (window,) = family.windows(WORDS, instruction=instruction)
-        assert window.token_ids == family.whole("".join(WORDS), instruction=instruction).token_ids
+        assert window.plan.ids == family.whole("".join(WORDS), instruction=instruction).plan.ids
 
 
 def test_slices_at_word_borders_give_the_tokens_of_the_whole_text(family: Family) -> None:
@@ -115,17 +115,16 @@ def test_slices_at_word_borders_give_the_tokens_of_the_whole_text(family: Family
         places = [i for i, character in enumerate(text) if character == " " and text[i - 1] != " "]
         chunks = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
         (window,) = family.windows(chunks)
-        assert window.token_ids == family.whole(text).token_ids
-        assert len(window.spans) == len(chunks)
+        assert window.plan.ids == family.whole(text).plan.ids
+        assert len(window.chunks) == len(chunks)
 
 
 def test_spans_cover_all_tokens_of_a_lone_window_and_none_twice(family: Family) -> None:
     (window,) = family.windows(WORDS)
-    places = [place for span in window.spans for place in range(span.first, span.stop)]
-    assert places == list(range(len(window.token_ids)))
+    places = [place for first, stop in window.plan.spans for place in range(first, stop)]
+    assert places == list(range(len(window.plan.ids)))
     alone = [len(family.tokenizer.encode(chunk).ids) for chunk in WORDS]
-    assert [span.num_tokens for span in window.spans[1:]] == alone[1:]
-    assert window.pooled == tuple(span[:2] for span in window.spans)
+    assert [chunk.num_tokens for chunk in window.chunks[1:]] == alone[1:]
 
 
 @pytest.mark.parametrize("name", ["xlm_roberta", "roberta"])
@@ -139,22 +138,22 @@ def test_a_later_window_repeats_the_prefix_and_the_last_tokens_before_it(
     assert len(windows) > 2
     (whole,) = family.windows(chunks, instruction=prefix)
     tail = list(family.tokenizer.tail_token_ids)
-    around = whole.token_ids[: -len(tail) - sum(span.num_tokens for span in whole.spans)]
-    assert around == family.whole("", instruction=prefix).token_ids[: len(around)]
-    text = whole.token_ids[len(around) : -len(tail)]
+    around = whole.plan.ids[: -len(tail) - sum(chunk.num_tokens for chunk in whole.chunks)]
+    assert around == family.whole("", instruction=prefix).plan.ids[: len(around)]
+    text = whole.plan.ids[len(around) : -len(tail)]
     room = limit - len(around) - len(tail)
     begun = 0
     for number, window in enumerate(windows):
-        assert len(window.token_ids) <= limit
-        assert window.token_ids[: len(around)] == around
-        assert window.token_ids[-len(tail) :] == tail
-        own = sum(span.num_tokens for span in window.spans)
-        num_context = len(window.token_ids) - len(around) - len(tail) - own
-        assert num_context == min(CONTEXT_TOKENS, room // 2, room - window.spans[0].num_tokens, begun)
-        assert window.token_ids[len(around) : -len(tail)] == text[begun - num_context : begun + own]
+        assert len(window.plan.ids) <= limit
+        assert window.plan.ids[: len(around)] == around
+        assert window.plan.ids[-len(tail) :] == tail
+        own = sum(chunk.num_tokens for chunk in window.chunks)
+        num_context = len(window.plan.ids) - len(around) - len(tail) - own
+        assert num_context == min(CONTEXT_TOKENS, room // 2, room - window.chunks[0].num_tokens, begun)
+        assert window.plan.ids[len(around) : -len(tail)] == text[begun - num_context : begun + own]
         first = 0 if number == 0 else len(around) + num_context
-        last = len(window.token_ids) if number == len(windows) - 1 else len(window.token_ids) - len(tail)
-        assert (window.spans[0].first, window.spans[-1].stop) == (first, last)
+        last = len(window.plan.ids) if number == len(windows) - 1 else len(window.plan.ids) - len(tail)
+        assert (window.plan.spans[0][0], window.plan.spans[-1][1]) == (first, last)
         begun += own
     assert begun == len(text)
 
@@ -162,8 +161,8 @@ def test_a_later_window_repeats_the_prefix_and_the_last_tokens_before_it(
 def test_a_prefix_whose_last_blank_is_the_first_words_is_read_with_that_word(roberta: Family) -> None:
     around = [*roberta.tokenizer.head_token_ids, *roberta.tokenizer.encode("query:").ids]
     (window,) = roberta.windows(["the quick", " fox"], instruction="query: ")
-    assert window.token_ids[len(around) :][:1] == roberta.tokenizer.encode(" the").ids[:1]
-    assert window.spans[0].num_tokens == len(roberta.tokenizer.encode(" the quick").ids)
+    assert window.plan.ids[len(around) :][:1] == roberta.tokenizer.encode(" the").ids[:1]
+    assert window.chunks[0].num_tokens == len(roberta.tokenizer.encode(" the quick").ids)
 
 
 @pytest.mark.parametrize("chunks", [["", "b"], ["a", ""], ["a", "", "b"], ["a", " \n", "b"]])
@@ -189,8 +188,8 @@ def test_a_chunk_that_is_longer_than_a_window_is_refused_by_its_place_or_cut(xlm
     for side, kept in cut:
         windows = xlm_roberta.windows(chunks, 16, side)
         long = next(one for one in windows if one.truncated)
-        assert long.token_ids[1:-1] == kept
-        assert [span.truncated for one in windows for span in one.spans] == [False, True, False]
+        assert long.plan.ids[1:-1] == kept
+        assert [chunk.truncated for one in windows for chunk in one.chunks] == [False, True, False]
 
 
 @pytest.mark.parametrize("size", [100_000, 10_000_000])
@@ -211,22 +210,16 @@ def test_special_tokens_of_a_client_are_characters_unless_the_reference_is_follo
     strict = PromptBuilder(xlm_roberta.profile, xlm_roberta.tokenizer, strict_reference=True)
     plain, parsed = (xlm_roberta.windows(["a", " </s> b"], builder=one)[0] for one in (xlm_roberta.builder, strict))
     (end,) = xlm_roberta.tokenizer.tail_token_ids
-    assert (plain.token_ids.count(end), parsed.token_ids.count(end)) == (1, 2)
+    assert (plain.plan.ids.count(end), parsed.plan.ids.count(end)) == (1, 2)
 
 
 def test_a_long_instruction_is_a_prefix_too(xlm_roberta: Family) -> None:
     instruction = "word " * 60
     (window,) = xlm_roberta.windows(["a", " b"], instruction=instruction)
-    assert window.token_ids == xlm_roberta.whole("a b", instruction=instruction).token_ids
+    assert window.plan.ids == xlm_roberta.whole("a b", instruction=instruction).plan.ids
 
 
 def test_only_means_have_late_chunking(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("profiles")
     found = {name: load_profile(make_checkpoint(name, folder / name)).offers_late_chunking for name in sorted(RECIPES)}
     assert {name for name, offers in found.items() if offers} == set(MEAN)
-
-
-def test_a_prompt_without_chunks_is_pooled_as_a_whole() -> None:
-    assert Prompt([1, 2, 3], (), truncated=False).pooled == ()
-    one = Prompt([1, 2, 3], (), truncated=False, spans=(ChunkSpan(1, 3, 2, False),))
-    assert one.pooled == ((1, 3),)

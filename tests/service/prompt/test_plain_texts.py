@@ -67,7 +67,7 @@ def test_a_text_that_is_cut_is_cut_where_it_is_alone_or_left_to_that(
         assert cut == builder.build(user(texts[1]), truncation)
         assert cut is not None
         assert cut.truncated
-        assert len(cut.token_ids) == 12
+        assert len(cut.plan.ids) == 12
 
 
 def test_what_has_to_be_looked_at_is_left_to_that(builder: PromptBuilder, strict_builder: PromptBuilder) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from service.errors import InputError
+from service.outputs.plan import TokenPlan
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray, build_token_array
@@ -22,12 +23,12 @@ def build(profile: Profile, tokenizer: PromptTokenizer):
 
 
 def test_ids_are_the_whole_prompt(build) -> None:
-    assert build([5, 8135 - 7, 0]) == Prompt([5, 8128, 0], (), truncated=False)
+    assert build([5, 8135 - 7, 0]) == Prompt(TokenPlan([5, 8128, 0]), (), truncated=False)
 
 
 @pytest.mark.parametrize(("side", "kept"), [("right", [1, 2, 3]), ("left", [3, 4, 5])])
 def test_they_are_cut_plainly(build, side, kept: list[int]) -> None:
-    assert build([1, 2, 3, 4, 5], Truncation(3, side)) == Prompt(kept, (), truncated=True)
+    assert build([1, 2, 3, 4, 5], Truncation(3, side)) == Prompt(TokenPlan(kept), (), truncated=True)
     assert not build([1, 2, 3], Truncation(3, side)).truncated
 
 
@@ -35,7 +36,7 @@ def test_too_many_are_refused_unless_cutting_was_asked_for(build) -> None:
     with pytest.raises(InputError, match="maximum context length is 8192 tokens") as caught:
         build([1] * 8193)
     assert (caught.value.code, caught.value.param, caught.value.index) == ("context_length_exceeded", "input[2]", 2)
-    assert len(build([1] * 8192).token_ids) == 8192
+    assert len(build([1] * 8192).plan.ids) == 8192
 
 
 @pytest.mark.parametrize(

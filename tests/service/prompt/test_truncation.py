@@ -28,9 +28,9 @@ def refusal(builder: PromptBuilder, conversation: Conversation, truncation: Trun
 
 
 def test_a_prompt_at_the_limit_passes_and_one_token_more_is_refused_with_both_numbers(builder: PromptBuilder) -> None:
-    num_frame = len(builder.build(user(""), Truncation(8192)).token_ids)
+    num_frame = len(builder.build(user(""), Truncation(8192)).plan.ids)
     fits = builder.build(user("7" * (8192 - num_frame)), Truncation(8192))
-    assert (len(fits.token_ids), fits.truncated) == (8192, False)
+    assert (len(fits.plan.ids), fits.truncated) == (8192, False)
     error = refusal(builder, user("7" * (8193 - num_frame)), Truncation(8192))
     assert error.message.startswith(
         "This model's maximum context length is 8192 tokens. However, your prompt contains 8193 input tokens. "
@@ -61,8 +61,8 @@ def test_only_the_users_text_is_cut(
     source = random.Random(7)
     for _ in range(60):
         text = "x" + " ".join(source.choices(WORDS, k=200)) + "."
-        whole = builder.build(user(text, *images), Truncation(8192)).token_ids
-        frame = builder.build(user("", *images), Truncation(8192)).token_ids
+        whole = builder.build(user(text, *images), Truncation(8192)).plan.ids
+        frame = builder.build(user("", *images), Truncation(8192)).plan.ids
         tail = 7  # <|im_end|>, newline, <|im_start|>, three tokens of "assistant", newline: the end token is the eighth
         num_after = tail + 1
         num_before = len(frame) - num_after
@@ -72,9 +72,9 @@ def test_only_the_users_text_is_cut(
         prompt = builder.build(user(text, *images), Truncation(limit, side))
         num_kept = min(len(own), limit - len(frame))
         kept = own[:num_kept] if side == "right" else own[len(own) - num_kept :]
-        assert prompt.token_ids == whole[:num_before] + kept + whole[-num_after:]
+        assert prompt.plan.ids == whole[:num_before] + kept + whole[-num_after:]
         assert prompt.truncated is (num_kept < len(own))
-        assert len(prompt.token_ids) == min(limit, len(whole))
+        assert len(prompt.plan.ids) == min(limit, len(whole))
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -83,13 +83,13 @@ def test_a_huge_text_is_cut_as_if_all_of_it_had_been_tokenized(
 ) -> None:
     source = random.Random(3)
     text = "x " + " ".join(source.choices(WORDS, k=60_000)) + " end"
-    frame = len(builder.build(user(""), Truncation(8192)).token_ids)
+    frame = len(builder.build(user(""), Truncation(8192)).plan.ids)
     limit = frame + 50
     assert tokenizer.bound.least_tokens(text) > limit
     all_ids = tokenizer.encode("user\n" + text).ids[len(tokenizer.encode("user\n").ids) :]
     prompt = builder.build(user(text), Truncation(limit, side))
     assert prompt.truncated
-    assert prompt.token_ids[frame - 8 : -8] == (all_ids[:50] if side == "right" else all_ids[-50:])
+    assert prompt.plan.ids[frame - 8 : -8] == (all_ids[:50] if side == "right" else all_ids[-50:])
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -98,17 +98,17 @@ def test_a_huge_text_of_the_longest_tokens_fills_the_limit(
 ) -> None:
     token_id = tokenizer.token_to_id("#" * 80 + "Ċ")
     prompt = builder.build(user(("#" * 80 + "\n") * 500), Truncation(100, side))
-    frame = len(builder.build(user(""), Truncation(8192)).token_ids)
-    assert prompt.token_ids.count(token_id) == 100 - frame
-    assert len(prompt.token_ids) == 100
+    frame = len(builder.build(user(""), Truncation(8192)).plan.ids)
+    assert prompt.plan.ids.count(token_id) == 100 - frame
+    assert len(prompt.plan.ids) == 100
 
 
 def test_a_newline_that_merges_with_the_template_belongs_to_the_template(
     builder: PromptBuilder, tokenizer: PromptTokenizer
 ) -> None:
     prompt = builder.build(user("\n\n\n" + "7" * 200), Truncation(60, "right"))
-    text = tokenizer.decode(prompt.token_ids)
-    assert len(prompt.token_ids) == 60
+    text = tokenizer.decode(prompt.plan.ids)
+    assert len(prompt.plan.ids) == 60
     assert text.startswith("<|im_start|>system\nRepresent the user's input.<|im_end|>\n<|im_start|>user\n\n\n\n7")
     assert text.endswith("7<|im_end|>\n<|im_start|>assistant\n<|endoftext|>")
 
@@ -117,20 +117,20 @@ def test_a_newline_that_merges_with_the_template_belongs_to_the_template(
 def test_only_the_last_user_turn_is_cut(builder: PromptBuilder, tokenizer: PromptTokenizer, side: Side) -> None:
     turns = (Turn("user", ("1" * 50,)), Turn("user", ("2" * 50,)), Turn("assistant", ("3" * 50,)))
     prompt = builder.build(Conversation("4" * 50, turns), Truncation(220, side))
-    text = tokenizer.decode(prompt.token_ids)
+    text = tokenizer.decode(prompt.plan.ids)
     assert [text.count(digit) for digit in "134"] == [50, 50, 50]
     assert 0 < text.count("2") < 50
-    assert len(prompt.token_ids) == 220
+    assert len(prompt.plan.ids) == 220
 
 
 def test_images_after_the_cut_text_move_with_it(builder: PromptBuilder, image: MediaItem) -> None:
     turns = (Turn("user", (image(), "7" * 100)), Turn("assistant", (image(96, 96),)))
     prompt = builder.build(Conversation(None, turns), Truncation(90, "right"))
-    assert len(prompt.token_ids) == 90
+    assert len(prompt.plan.ids) == 90
     for placeholder in prompt.placeholders:
-        assert set(prompt.token_ids[placeholder.offset : placeholder.offset + placeholder.length]) == {8134}
-        assert prompt.token_ids[placeholder.offset - 1] == 8131
-        assert prompt.token_ids[placeholder.offset + placeholder.length] == 8132
+        assert set(prompt.plan.ids[placeholder.offset : placeholder.offset + placeholder.length]) == {8134}
+        assert prompt.plan.ids[placeholder.offset - 1] == 8131
+        assert prompt.plan.ids[placeholder.offset + placeholder.length] == 8132
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -146,7 +146,7 @@ def test_images_that_do_not_fit_are_an_error_with_both_numbers(
 
 
 def test_what_cannot_be_cut_is_counted_apart(builder: PromptBuilder) -> None:
-    num_frame = len(builder.build(user(""), Truncation(8192)).token_ids)
+    num_frame = len(builder.build(user(""), Truncation(8192)).plan.ids)
     error = refusal(builder, user("7" * 100), Truncation(num_frame - 1, "right"))
     assert f"contains {num_frame + 100} input tokens" in error.message
     assert f"template, instruction and other turns take {num_frame} tokens" in error.message
@@ -159,7 +159,7 @@ def test_a_limit_below_the_template_is_refused_with_what_template_and_instructio
     builder: PromptBuilder, image: MediaItem, side: Side | None, limit: int
 ) -> None:
     instruction = "Represent the colors of the image."
-    num_fixed = len(builder.build(Conversation(instruction, user("").turns), Truncation(8192)).token_ids)
+    num_fixed = len(builder.build(Conversation(instruction, user("").turns), Truncation(8192)).plan.ids)
     asked = Truncation(limit, side, limit_name="max_tokens")
     for text in ("x", "x " * 3000, "7" * 1_000_000):
         error = refusal(builder, Conversation(instruction, user(text).turns), asked)
@@ -192,7 +192,7 @@ def test_the_cheap_refusal_never_refuses_what_fits(builder: PromptBuilder, token
     assert longest == "#" * 80 + "Ċ"
     text = ("#" * 80 + "\n") * 8_000
     prompt = builder.build(user(text), Truncation(8192))
-    assert len(prompt.token_ids) < 8192
+    assert len(prompt.plan.ids) < 8192
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -200,4 +200,4 @@ def test_cutting_a_huge_text_costs_no_more_than_its_kept_characters(builder: Pro
     began = time.process_time()
     prompt = builder.build(user("lorem ipsum " * 2_500_000), Truncation(128, side))
     assert time.process_time() - began < 1
-    assert len(prompt.token_ids) == 128
+    assert len(prompt.plan.ids) == 128

@@ -11,8 +11,10 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, Request
+from service.ipc.messages import Media, Request
 from service.ipc.prompt_digest import prompt_digest
+from service.outputs.dense import DenseAsk
+from service.outputs.features import FeaturesAsk
 from tests.builders import engine_request, media
 
 VECTOR = b"raw vector"
@@ -53,8 +55,8 @@ def counts(one: Scheduler[str]) -> tuple[int, int, int]:
 
 def test_one_prompt_runs_once_whatever_is_made_of_its_vector_and_costs_its_tokens_once() -> None:
     one = scheduler()
-    outputs = [OutputSpec(dimensions=8), OutputSpec(dimensions=4), OutputSpec(dimensions=8, output_dtypes=("int8",))]
-    add(one, *[request(i, num_tokens=60, output=output) for i, output in enumerate(outputs)])
+    asks = [DenseAsk(dimensions=8), DenseAsk(dimensions=4), DenseAsk(dimensions=8, output_dtypes=("int8",))]
+    add(one, *[request(i, num_tokens=60, ask=ask) for i, ask in enumerate(asks)])
     add(one, request(9, token=6, num_tokens=40))
     assert ran(one) == [[0, 1, 2], [9]]  # four requests, 100 tokens of the 100 that a step may have
     assert one.next_step() is None
@@ -75,7 +77,7 @@ def test_who_comes_when_the_prompt_runs_already_runs_it_again_without_a_result_c
         request(2, token=6),
         request(2, tenant="acme"),
         request(2, media("a", start=None)),
-        request(2, output=FeaturesSpec(dtype="float32")),
+        request(2, ask=FeaturesAsk(dtype="float32", width=8)),
         request(2, alone=True),
         request(2, is_fresh=True),
     ],
@@ -183,7 +185,7 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
     one.cache.clear()
     assert counts(one) == (0, 1, 0)
 
-    assert add(one, request(2, media("a", 21), media("b", 22), output=OutputSpec(dimensions=2))) == [21, 22]
+    assert add(one, request(2, media("a", 21), media("b", 22), ask=DenseAsk(dimensions=2))) == [21, 22]
     assert list(one.images.ask_for_pixels()) == []
     assert one.next_step() is None
     ((known, vector),) = one.coalescing.take_kept(8)

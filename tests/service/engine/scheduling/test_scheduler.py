@@ -1,13 +1,15 @@
 """The scheduler's decisions, with strings for features: no torch, no process, no clock."""
 
 import math
+from typing import Any
 
 import msgspec
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep
-from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
+from service.ipc.messages import Bundle, Media, PixelSlot, Request
+from service.outputs.features import FeaturesAsk
 from tests.builders import engine_request, media
 
 
@@ -216,7 +218,7 @@ def test_features_that_wait_behind_text_are_bounded() -> None:
 
 
 def features_request(id_: int, image: Media) -> Request:
-    return engine_request(id_, [0] * image.num_tokens, image, output=FeaturesSpec(dtype="float32"))
+    return engine_request(id_, [0] * image.num_tokens, image, ask=FeaturesAsk(dtype="float32", width=8))
 
 
 def answered(one: Scheduler[str]) -> int:
@@ -363,15 +365,15 @@ def test_a_step_waits_for_those_on_their_way_unless_it_is_full_or_images_are_to_
 
 def test_a_few_candidates_pass_a_thousand_of_the_same_tenant_and_their_images_too() -> None:
     one = scheduler()
-    many, few = {"party": 1, "bundle": 100, "bundle_tokens": 10_000}, {"party": 2, "bundle": 5, "bundle_tokens": 10}
+    many, few = Bundle(1, 100, 10_000), Bundle(2, 5, 10)
     for id_ in range(100, 1100):
-        one.add(request_of(id_, 10, **many), 0.0)
+        one.add(request_of(id_, 10, bundle=many), 0.0)
     assert ids(one.next_step()) == list(range(100, 108))
-    one.add(request_of(5, 10, **few), 0.0)
+    one.add(request_of(5, 10, bundle=few), 0.0)
     assert ids(one.next_step()) == [5]
     assert ids(one.next_step()) == list(range(108, 116))
     assert ids(one.next_step()) == list(range(116, 124))
-    one.add(request_of(6, 10, **few), 0.0)
+    one.add(request_of(6, 10, bundle=few), 0.0)
     assert ids(one.next_step()) == [6]  # the many have had their turn
 
 
@@ -379,10 +381,10 @@ def test_the_pages_of_a_few_candidates_pass_those_of_a_thousand() -> None:
     one = scheduler(max_encoder_tokens=4)
     for id_ in range(100, 120):
         page = media(f"page {id_}", start=64 * id_)
-        one.add(request_of(id_, 10, page, party=1, bundle=100, bundle_tokens=200), 0.0)
-    one.add(request_of(5, 10, media("a", start=0), party=2, bundle=5, bundle_tokens=10), 0.0)
+        one.add(request_of(id_, 10, page, bundle=Bundle(1, 100, 200)), 0.0)
+    one.add(request_of(5, 10, media("a", start=0), bundle=Bundle(2, 5, 10)), 0.0)
     assert b"a" in keys(one.next_step())
 
 
-def request_of(id_: int, num_tokens: int, *images: Media, **options: int) -> Request:
+def request_of(id_: int, num_tokens: int, *images: Media, **options: Any) -> Request:
     return engine_request(id_, [id_] * num_tokens, *images, **options)

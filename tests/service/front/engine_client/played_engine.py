@@ -18,16 +18,19 @@ from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, StepStarted, Submit
+from service.ipc.messages import EngineMessage, FrontMessage, StepStarted, Submit
 from service.ipc.reports import CacheReport
-from service.ipc.vectors import Vector
 from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
+from service.outputs.ask import Asks
+from service.outputs.block import Vector
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Placeholder, Prompt
 from tests.builders import image_file, noise
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
-OUTPUT = OutputSpec(dimensions=8)
+ASKS: Asks = (DenseAsk(dimensions=8),)
 CACHE = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
 
 
@@ -37,7 +40,7 @@ def item(seed: int) -> ImageFile:
 
 def prompt(*items: ImageFile) -> Prompt:
     places = tuple(Placeholder(i * 4, 4, one.grid_thw, one) for i, one in enumerate(items))
-    return Prompt([1] * (4 * len(items) + 1), places, truncated=False)
+    return Prompt(TokenPlan([1] * (4 * len(items) + 1)), places, truncated=False)
 
 
 class Stage:
@@ -62,7 +65,7 @@ class Stage:
 
     async def submit(self, *items: ImageFile) -> Pending:
         loaded = await self.loader.load(items)
-        (pending,) = self.client.submit([(prompt(*items), [loaded.take(one) for one in items])], OUTPUT)
+        (pending,) = self.client.submit([(prompt(*items), [loaded.take(one) for one in items])], ASKS)
         return pending
 
 

@@ -21,8 +21,9 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.media.image.decode import load_pixels
+from service.outputs.block import blocks_of
 from tests.service.front.engine_client.played_engine import (
-    OUTPUT,
+    ASKS,
     Stage,
     entered,
     item,
@@ -69,7 +70,7 @@ async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> No
     pending = await stage.submit()
     future = pending.future
     stage.client.abandon([pending])
-    stage.client.receive(StepDone(vectors=[vector(pending.request.id)]))
+    stage.client.receive(StepDone(blocks=blocks_of([vector(pending.request.id)])))
     assert future.cancelled()
     assert pending.outcome is None
 
@@ -81,7 +82,7 @@ async def test_an_answer_to_who_was_cancelled_in_the_same_turn_is_passed_over(st
     waiting = asyncio.create_task(_wait_for(gone))
     await asyncio.sleep(0)
     waiting.cancel()  # its `finally`, which abandons, has not run yet
-    stage.client.receive(StepDone(vectors=[vector(gone.request.id), vector(other.request.id)]))
+    stage.client.receive(StepDone(blocks=blocks_of([vector(gone.request.id), vector(other.request.id)])))
     assert (await other.future).id == other.request.id
 
 
@@ -101,7 +102,7 @@ async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
     sent = await engine.receive()
     assert isinstance(sent, Pixels)
     assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(1)).tobytes()
-    stage.client.receive(StepDone(vectors=[vector(again.request.id)], released=[sent.slot.start]))
+    stage.client.receive(StepDone(blocks=blocks_of([vector(again.request.id)]), released=[sent.slot.start]))
     assert (await again.future).id == again.request.id
 
 
@@ -123,7 +124,7 @@ async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
     submitted = [await stage.submit() for _ in range(20)]
     failures = [Failure(id=submitted[3].request.id, code="internal_error", message="the engine failed on this input")]
     answered = [vector(pending.request.id) for pending in reversed(submitted) if pending is not submitted[3]]
-    stage.client.receive(StepDone(vectors=answered, failures=failures))
+    stage.client.receive(StepDone(blocks=blocks_of(answered), failures=failures))
     for pending in submitted:
         if pending is submitted[3]:
             with pytest.raises(ModelError, match="failed on this input"):
@@ -151,17 +152,17 @@ async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> 
 async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> None:
     loaded = [(await stage.loader.load([item(1)])).take(item(1))]
     with pytest.raises(UnavailableError):
-        stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
+        stage.client.submit([(prompt(item(1)), loaded)], ASKS)
     assert stage.arena.num_bytes_taken == 0
 
 
 @played
 async def test_what_is_submitted_in_one_turn_of_the_loop_goes_in_one_message(stage: Stage) -> None:
     engine = await stage.connect()
-    ids = [pending.request.id for _ in range(3) for pending in stage.client.submit([(prompt(), ())] * 2, OUTPUT)]
+    ids = [pending.request.id for _ in range(3) for pending in stage.client.submit([(prompt(), ())] * 2, ASKS)]
     assert [request.id for request in (await next_submit(engine)).requests] == ids
-    many = stage.client.submit([(prompt(), ())] * MAX_UNSENT, OUTPUT)
-    few = stage.client.submit([(prompt(), ())], OUTPUT)
+    many = stage.client.submit([(prompt(), ())] * MAX_UNSENT, ASKS)
+    few = stage.client.submit([(prompt(), ())], ASKS)
     assert len((await next_submit(engine)).requests) == len(many)  # a batch by itself waits for no others
     assert [request.id for request in (await next_submit(engine)).requests] == [few[0].request.id]
 
@@ -169,7 +170,7 @@ async def test_what_is_submitted_in_one_turn_of_the_loop_goes_in_one_message(sta
 @played
 async def test_requests_that_were_never_sent_are_sent_once_to_the_next_engine(stage: Stage) -> None:
     await stage.connect()
-    (pending,) = stage.client.submit([(prompt(), ())], OUTPUT)
+    (pending,) = stage.client.submit([(prompt(), ())], ASKS)
     stage.client.detach()
     engine = await stage.connect()
     assert [request.id for request in (await next_submit(engine)).requests] == [pending.request.id]
@@ -180,7 +181,7 @@ async def test_requests_that_were_never_sent_are_sent_once_to_the_next_engine(st
 @played
 async def test_the_abandoned_of_the_same_turn_are_known_to_the_engine(stage: Stage) -> None:
     engine = await stage.connect()
-    submitted = stage.client.submit([(prompt(), ())], OUTPUT)
+    submitted = stage.client.submit([(prompt(), ())], ASKS)
     stage.client.abandon(submitted)
     assert [type(await engine.receive()) for _ in range(2)] == [Submit, Abandon]
 
@@ -189,12 +190,12 @@ async def test_the_abandoned_of_the_same_turn_are_known_to_the_engine(stage: Sta
 async def test_who_waits_for_many_hears_at_once_of_the_first_that_fails(stage: Stage) -> None:
     await stage.connect()
     for num_answered in (0, 1, 3):
-        pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, OUTPUT)))
+        pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, ASKS)))
         ends = {index: prompt() for index in pending}
         waiting = asyncio.create_task(_results(ends, pending, per_item=False))
         await asyncio.sleep(0)
         ids = [one.request.id for one in pending.values()]
-        stage.client.receive(StepDone(vectors=[vector(id_) for id_ in ids[:num_answered]]))
+        stage.client.receive(StepDone(blocks=blocks_of([vector(id_) for id_ in ids[:num_answered]])))
         failure = Failure(id=ids[3], code="internal_error", message="the engine failed on this input")
         stage.client.receive(StepDone(failures=[failure]))
         with pytest.raises(ModelError, match="failed on this input") as caught:
@@ -205,7 +206,7 @@ async def test_who_waits_for_many_hears_at_once_of_the_first_that_fails(stage: S
 @played
 async def test_who_waits_for_many_by_item_hears_of_all_in_order(stage: Stage) -> None:
     await stage.connect()
-    pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, OUTPUT)))
+    pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, ASKS)))
     early = ModelError("internal_error", "it has no prompt")
     waiting = asyncio.create_task(_results({9: early} | {i: prompt() for i in pending}, pending, per_item=True))
     await asyncio.sleep(0)
@@ -215,7 +216,7 @@ async def test_who_waits_for_many_by_item_hears_of_all_in_order(stage: Stage) ->
     assert not waiting.done()
     for id_ in (ids[3], ids[0], ids[2]):
         await asyncio.sleep(0)
-        stage.client.receive(StepDone(vectors=[vector(id_)]))
+        stage.client.receive(StepDone(blocks=blocks_of([vector(id_)])))
     first, *others = await waiting
     assert first is early
     assert [one.index if isinstance(one, ModelError) else one.vector.id for one in others] == [ids[0], 1, *ids[2:]]

@@ -12,9 +12,11 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.media.image.decode import load_pixels
+from service.outputs.block import blocks_of
+from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
 from tests.service.front.engine_client.played_engine import (
-    OUTPUT,
+    ASKS,
     Stage,
     entered,
     item,
@@ -99,9 +101,9 @@ async def test_a_request_with_an_input_that_engines_die_of_can_be_abandoned_whil
         stage.client.announced(entered(1, await stage.submit()))
         stage.client.detach()
     engine = await stage.connect()
-    others, deadly = Prompt([2], (), truncated=False), prompt()
+    others, deadly = Prompt(TokenPlan([2]), (), truncated=False), prompt()
     prompts = [deadly if i in (3, MAX_UNSENT + 30) else others for i in range(MAX_UNSENT + 40)]
-    submitted = stage.client.submit([(one, ()) for one in prompts], OUTPUT)
+    submitted = stage.client.submit([(one, ()) for one in prompts], ASKS)
     assert [i for i, one in enumerate(submitted) if one.future.done()] == [3]
     stage.client.abandon(submitted)
     sent = [await engine.receive() for _ in range(3)]
@@ -120,7 +122,7 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     engine = await stage.connect()
     suspect = await stage.submit()
     assert (await next_submit(engine)).requests[0].alone
-    stage.client.receive(StepDone(vectors=[vector(suspect.request.id)]))
+    stage.client.receive(StepDone(blocks=blocks_of([vector(suspect.request.id)])))
     await stage.submit()
     assert not (await next_submit(engine)).requests[0].alone
 

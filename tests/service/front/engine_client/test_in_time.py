@@ -11,18 +11,21 @@ from service.front.engine_client import in_time
 from service.front.engine_client.in_time import note_forward, over_in_time
 from service.front.engine_client.pending import Wait
 from service.front.tenant import SERVICE, Caller
-from service.ipc.messages import AreKept, AskKept, FeaturesSpec, OutputSpec, StepDone
+from service.ipc.messages import AreKept, AskKept, StepDone
 from service.ipc.prompt_digest import prompt_digest
-from service.ipc.vectors import Vector
+from service.outputs.ask import Asks
+from service.outputs.block import Vector, blocks_of
+from service.outputs.features import FeaturesAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
-from tests.service.front.engine_client.played_engine import OUTPUT, Stage, played, vector
+from tests.service.front.engine_client.played_engine import ASKS, Stage, played, vector
 
 NUM_TOKENS = 4
 
 
 def made(num: int) -> list[Prompt]:
     """Prompts of four tokens, each like no other."""
-    return [Prompt([1 + number] * NUM_TOKENS, (), truncated=False) for number in range(num)]
+    return [Prompt(TokenPlan([1 + number] * NUM_TOKENS), (), truncated=False) for number in range(num)]
 
 
 def measured(num_per_s: int) -> ForwardRate:
@@ -48,11 +51,11 @@ def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
 
     async def story(stage: Stage) -> None:
         await stage.connect()
-        pending = stage.client.submit([(one, ()) for one in made(50)], OUTPUT)
+        pending = stage.client.submit([(one, ()) for one in made(50)], ASKS)
         wait, caller = Wait(pending, per_item=False), hurried(10)  # there is time for twenty, and twice as many
         ended = asyncio.create_task(over_in_time(wait, measured(2), pending, caller))
         vectors = [vector(one.request.id) for one in pending]
-        stage.client.receive(StepDone(vectors=vectors[:num_answered]))
+        stage.client.receive(StepDone(blocks=blocks_of(vectors[:num_answered])))
         await asyncio.sleep(0.2)
         if num_answered == 1:
             with pytest.raises(
@@ -62,28 +65,28 @@ def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
             assert caught.value.is_final
             return
         assert not ended.done()
-        stage.client.receive(StepDone(vectors=vectors[num_answered:]))
+        stage.client.receive(StepDone(blocks=blocks_of(vectors[num_answered:])))
         await ended
 
     played(story)()
 
 
-@pytest.mark.parametrize("output", [OUTPUT, FeaturesSpec(dtype="float32")])
-def test_what_takes_no_forward_is_not_judged_by_forwards(
-    output: OutputSpec | FeaturesSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("asks", [ASKS, (FeaturesAsk(dtype="float32", width=8),)])
+def test_what_takes_no_forward_is_not_judged_by_forwards(asks: Asks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_time, "LOOK_S", 0.01)
-    is_looked_up = isinstance(output, OutputSpec)
+    is_static = asks == ASKS
 
     async def story(stage: Stage) -> None:
         await stage.connect()
-        prompts = [Prompt(one.token_ids, (), truncated=False, is_looked_up=is_looked_up) for one in made(50)]
-        pending = stage.client.submit([(one, ()) for one in prompts], output)
+        prompts = [
+            Prompt(TokenPlan(one.plan.ids, uses_static_weights=is_static), (), truncated=False) for one in made(50)
+        ]
+        pending = stage.client.submit([(one, ()) for one in prompts], asks)
         wait = Wait(pending, per_item=False)
         ended = asyncio.create_task(over_in_time(wait, measured(2), pending, hurried(1)))
-        stage.client.receive(StepDone(vectors=[vector(pending[0].request.id)]))
+        stage.client.receive(StepDone(blocks=blocks_of([vector(pending[0].request.id)])))
         await asyncio.sleep(0.1)
-        stage.client.receive(StepDone(vectors=[vector(one.request.id) for one in pending[1:]]))
+        stage.client.receive(StepDone(blocks=blocks_of([vector(one.request.id) for one in pending[1:]])))
         await ended
 
     played(story)()
@@ -96,7 +99,7 @@ def test_the_engine_is_asked_what_it_has_kept(is_lost: bool, monkeypatch: pytest
     async def story(stage: Stage) -> None:
         engine = await stage.connect()
         prompts = made(3)
-        asked = asyncio.create_task(stage.client.not_kept(prompts, OUTPUT, SERVICE))
+        asked = asyncio.create_task(stage.client.not_kept(prompts, ASKS, SERVICE))
         question = await engine.receive()
         assert isinstance(question, AskKept)
         if is_lost:
@@ -105,7 +108,7 @@ def test_the_engine_is_asked_what_it_has_kept(is_lost: bool, monkeypatch: pytest
         if not is_lost:
             (left,) = await asked or [None]
             assert left is not None
-            assert left.token_ids == prompts[1].token_ids
+            assert left.plan.ids == prompts[1].plan.ids
             assert question.digests[1] == prompt_digest(left, salt=left.tenant)
 
     played(story)()

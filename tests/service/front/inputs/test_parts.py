@@ -11,7 +11,7 @@ from service.fairness.threads import all_at_once
 from service.front.inputs.parts import PartSize, parts_of
 from service.front.job import Job
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
+from service.outputs.dense import DenseAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
@@ -27,7 +27,7 @@ MANY = [f"text {i}" for i in range(3 * SIZE.num_inputs)]
 
 def job_of(**fields: object) -> Job:
     request = EmbeddingRequest(**fields)  # type: ignore[arg-type]
-    return READER.embedding_job(request, OutputSpec(dimensions=READER.model.profile.dimensions), SERVICE.tenant)
+    return READER.embedding_job(request, (DenseAsk(dimensions=READER.model.profile.dimensions),), SERVICE.tenant)
 
 
 def parts_in(job: Job) -> list[range]:

@@ -16,7 +16,8 @@ from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.serving.from_settings import media_rules
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from tests.builders import own_uuids
@@ -34,7 +35,7 @@ def test_an_error_in_the_place_of_an_input_does_not_keep_the_request() -> None:
     """It did until a collection of everything, which comes after gigabytes of such requests."""
     reader = input_reader()
     request = EmbeddingRequest(input=["a" * 1_000_000, "b"], on_error="per_item")
-    job = reader.embedding_job(request, OutputSpec(dimensions=reader.model.profile.dimensions), SERVICE.tenant)
+    job = reader.embedding_job(request, (DenseAsk(dimensions=reader.model.profile.dimensions),), SERVICE.tenant)
     gc.collect()
     gc.disable()
     try:
@@ -59,10 +60,10 @@ def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_p
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     reader = input_reader(folder)
     last = reader.model.num_embedded - 1
-    output = OutputSpec(dimensions=reader.model.profile.dimensions)
-    whole = reader.embedding_job(EmbeddingRequest(input=[[1, 99]]), output, SERVICE.tenant)
-    assert all_at_once(reader.prompts(whole, None)) == [Prompt([1, 99], (), truncated=False)]
-    beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, num_rows]]), output, SERVICE.tenant)
+    asks = (DenseAsk(dimensions=reader.model.profile.dimensions),)
+    whole = reader.embedding_job(EmbeddingRequest(input=[[1, 99]]), asks, SERVICE.tenant)
+    assert all_at_once(reader.prompts(whole, None)) == [Prompt(TokenPlan([1, 99]), (), truncated=False)]
+    beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, num_rows]]), asks, SERVICE.tenant)
     with pytest.raises(InputError, match=f"a token id from 0 to {last}, got the token id {num_rows}") as caught:
         all_at_once(reader.prompts(beyond, None))
     assert caught.value.param == "input[0][2]"

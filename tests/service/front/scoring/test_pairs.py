@@ -20,7 +20,7 @@ from service.front.served_model import ServedModel, load_served_model
 from service.front.serving.choice import choose
 from service.front.serving.from_settings import media_rules
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
+from service.outputs.score import ScoreAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece
@@ -57,8 +57,8 @@ class PairReader:
 
     def read(self, queries: Any, documents: Any, **how: Any) -> list[Prompt | ServiceError]:
         asked = Comparison(queries=Side("queries", queries), documents=Side("documents", documents), **how)
-        job = score_job(self.model, asked, SERVICE.tenant, 0)
-        assert job.output == OutputSpec(dimensions=1, normalize=False)
+        job = score_job(self.model, asked, SERVICE.tenant)
+        assert job.asks == (ScoreAsk(),)
         self.seen.clear()
         return all_at_once(self._reader.prompts(job, MediaReader(self._reader.rules, SERVICE.tenant)))
 
@@ -96,7 +96,7 @@ def test_the_picture_of_a_query_is_opened_once(reader: PairReader) -> None:
 def test_the_texts_of_each_side_have_a_limit_of_their_own(reader: PairReader) -> None:
     asked = Comparison(queries=Side("query", "a b c d e f", 2), documents=Side("documents", ["a b c d e f"], 4))
     reader.seen.clear()
-    all_at_once(reader._reader.prompts(score_job(reader.model, asked, SERVICE.tenant, 0), None))
+    all_at_once(reader._reader.prompts(score_job(reader.model, asked, SERVICE.tenant), None))
     assert texts(reader) == [("a b", "a b c d")]
 
 
@@ -127,4 +127,4 @@ def test_a_query_that_cannot_be_read_fails_its_pair_or_all(reader: PairReader) -
 def test_a_reranker_refuses_to_embed_and_says_what_it_does(reader: PairReader) -> None:
     with pytest.raises(ServiceError, match=r"is a reranker.*`/v1/rerank`"):
         choose([reader.model], None, "vector")
-    assert reader.model.score_kind == "sigmoid"
+    assert reader.model.own.score_kind(reader.model.offer) == "sigmoid"

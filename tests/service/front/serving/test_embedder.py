@@ -19,8 +19,9 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult, Job
 from service.front.serving.embedder import SMALL_CHARS, Embedder
 from service.front.serving.resources import Resources
 from service.front.tenant import SERVICE, Caller
-from service.ipc.messages import Output, OutputSpec
-from service.ipc.vectors import Vector
+from service.outputs.ask import Asks
+from service.outputs.block import Vector
+from service.outputs.dense import DenseAsk
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from service.stages import open_stages, stage
@@ -43,7 +44,7 @@ class Engine:
     def check_open(self, *, is_probe: bool = False) -> None: ...
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], asks: Asks, caller: Caller, *, per_item: bool
     ) -> EmbedResult:
         self.starts.append(min(prepared))
         self.num_runs += 1
@@ -76,7 +77,7 @@ def embedder_of(engine: Engine, forwards: ForwardRate | None = None, **limits: i
 
 
 def job_of(answer_bytes: int = 0) -> Job:
-    job = READER.embedding_job(EmbeddingRequest(input=TEXTS), OutputSpec(dimensions=8), SERVICE.tenant)
+    job = READER.embedding_job(EmbeddingRequest(input=TEXTS), (DenseAsk(dimensions=8),), SERVICE.tenant)
     return Job(**{name: getattr(job, name) for name in job.__struct_fields__} | {"answer_bytes": answer_bytes})
 
 
@@ -84,7 +85,7 @@ def test_parts_are_joined_in_order_and_summed_up() -> None:
     engine = Engine()
     result = asyncio.run(embedder_of(engine).embed(job_of(), SERVICE))
     assert [one.vector.id for one in result.embedded] == list(range(len(TEXTS)))
-    assert result.counts.num_tokens == sum(len(one.prompt.token_ids) for one in result.embedded)
+    assert result.counts.num_tokens == sum(len(one.prompt.plan.ids) for one in result.embedded)
     assert (result.num_inputs, result.counts.num_hits) == (len(TEXTS), len(TEXTS))
     assert (result.queue_ms, result.num_batched, result.errors) == (len(TEXTS) - 1, 2, [])
     assert (engine.starts, engine.num_most) == (list(range(0, len(TEXTS), NUM_IN_PART)), 2)

@@ -14,8 +14,8 @@ from litestar.types import ASGIApp
 
 from service.front.turns import Turns
 from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyParts, in_parts, reply, slices
-from service.http.responses.vector_format import DeferredValue
 from service.http.server.listening import MetricsServer, server_config
+from service.outputs.printing import DeferredValue
 from service.settings import Settings
 from tests.builders import answer_lease
 

@@ -11,12 +11,14 @@ from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward
 from service.errors import ModelError
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding, patchify
 from service.model.qwen3_vl.vision import VisionTower
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 
 CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-5
@@ -102,7 +104,7 @@ def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> 
     media = Media(key=b"", grid_thw=(1, 4, 4), offset=1, num_tokens=4, slot=PixelSlot(0, 0))
     batch = [
         Waiting(
-            Request(id=i, token_ids=[1] * 8, media=(media,), output=OutputSpec(dimensions=128)),
+            Request(id=i, plan=TokenPlan([1] * 8), media=(media,), asks=(DenseAsk(dimensions=128),)),
             0.0,
             [torch.zeros(n, 384)],
         )

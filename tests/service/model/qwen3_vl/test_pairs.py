@@ -11,15 +11,17 @@ from transformers import Qwen3VLModel
 
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 from service.media.item import MediaKind
 from service.model.load import load_stock
 from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, Qwen3VLEmbedding, patchify_pair
 from service.model.qwen3_vl.vision import VisionTower
+from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 
 CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-5
-OUTPUT = OutputSpec(dimensions=128)
+OUTPUT = DenseAsk(dimensions=128)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_placeholders_are_those_of_their_kind(
     pad_id = {"image": model.config.image_token_id, "video": model.config.video_token_id}[pad]
     token_ids = [1, 2, pad_id, pad_id, 3, 4]
     media = Media(key=b"", grid_thw=(1, 2, 4), offset=offset, num_tokens=2, kind=kind)
-    request = Request(id=0, token_ids=token_ids, media=(media,), output=OUTPUT)
+    request = Request(id=0, plan=TokenPlan(token_ids), media=(media,), asks=(OUTPUT,))
     batch = [Waiting(request, 0.0, [torch.zeros(2, 384)])]
     if fits:
         assert np.isfinite(runner.embed(batch).numpy()).all()
@@ -101,6 +103,6 @@ def test_placeholders_are_those_of_their_kind(
 def test_a_pad_of_either_kind_without_media_is_refused(model: Qwen3VLModel) -> None:
     runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(b""))
     for pad_id in (model.config.image_token_id, model.config.video_token_id):
-        request = Request(id=0, token_ids=[1, pad_id, 2], output=OUTPUT)
+        request = Request(id=0, plan=TokenPlan([1, pad_id, 2]), asks=(OUTPUT,))
         with pytest.raises(RuntimeError, match="media tokens and media disagree"):
             runner.embed([Waiting(request, 0.0, [])])

@@ -67,11 +67,11 @@ def test_positions_equal_transformers_own() -> None:
         images = tuple(image_file(Image.new("RGB", size)) for size in sizes)
         text = "some words " * source.randint(0, 9)
         prompt = builder.build(Conversation(None, (Turn("user", (*images, text)),)), Truncation(8192))
-        token_ids = torch.tensor([prompt.token_ids])
+        token_ids = torch.tensor([prompt.plan.ids])
         grids = torch.tensor([p.grid_thw for p in prompt.placeholders]) if images else None
         kinds = (token_ids == 8134).int()
         expected, _ = model.get_rope_index(token_ids, kinds, image_grid_thw=grids)
         placeholders = [(p.offset, p.grid_thw) for p in prompt.placeholders]
-        positions = mrope_positions(len(prompt.token_ids), placeholders)
+        positions = mrope_positions(len(prompt.plan.ids), placeholders)
         assert np.array_equal(positions[1:], expected[:, 0].numpy())
-        assert np.array_equal(positions[0], np.arange(len(prompt.token_ids)))
+        assert np.array_equal(positions[0], np.arange(len(prompt.plan.ids)))

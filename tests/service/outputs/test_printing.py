@@ -12,7 +12,8 @@ import torch
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype, Endianness
 from service.http.responses.answer import BodyParts, in_parts, slices
-from service.http.responses.vector_format import NumberList, VectorFormat
+from service.outputs.dense import VectorFormat
+from service.outputs.printing import NumberList
 
 SIGNS = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -65504.0, 6e-8, 1 / 3], np.float32)
 NUMPY = {"float32": "f4", "float16": "f2", "bfloat16": "u2"}

@@ -8,20 +8,18 @@ import pytest
 from service.errors import InputError
 from service.fairness.threads import all_at_once
 from service.front.job import EmbedResult
-from service.front.scoring.cosine import dot, unit_vector
-from service.front.scoring.logit import activated, logit
-from service.front.scoring.max_sim import max_sim, mean_max_sim, token_vectors
 from service.front.scoring.scores import Scores
-from service.front.scoring.sparse_dot import entries, sparse_dot
-from service.ipc.sparse_row import pack_sparse
-from service.prompt.profile.profile import Scoring
+from service.outputs.dense import dot, unit_vector
+from service.outputs.score import activated, logit
+from service.outputs.sparse import entries, pack_sparse, sparse_dot
+from service.outputs.tokens import TokensAsk, max_sim, mean_max_sim
 
 
 @pytest.mark.parametrize("value", [-1000.0, -3.25, -1e-9, 0.0, 0.5, 40.0, 1000.0])
 def test_a_logit_becomes_a_probability_or_stays(value: float) -> None:
-    got = activated(value, Scoring("sigmoid"))
+    got = activated(value, "sigmoid")
     assert got == pytest.approx(0.5 * (1 + math.tanh(value / 2)), abs=1e-15)
-    assert activated(value, Scoring("identity")) == value
+    assert activated(value, "identity") == value
     assert logit(np.array([value], "<f4").tobytes()) == np.float32(value)
 
 
@@ -42,7 +40,7 @@ def test_a_cosine_is_of_unit_vectors_whatever_their_rounding() -> None:
 def test_max_sim_is_the_sum_of_the_best_products(shape: tuple[int, int]) -> None:
     draw = np.random.default_rng(2)
     query, document = (draw.standard_normal((num, 128)).astype("<f4") for num in shape)
-    vectors = token_vectors(query.tobytes(), 128), token_vectors(document.tobytes(), 128)
+    vectors = [TokensAsk.numbers(one.tobytes(), 128) for one in (query, document)]
     got, want = all_at_once(max_sim(*vectors)), (query.astype(float) @ document.astype(float).T).max(axis=1).sum()
     assert got == pytest.approx(want, rel=1e-6)
     assert all_at_once(mean_max_sim(*vectors)) == got / len(query)

@@ -1,19 +1,16 @@
-"""Vectors as bytes of an answer: the engine's little-endian rows become JSON numbers, base64 or raw bytes.
+"""Rows as JSON values: the engine's little-endian bytes become numbers or base64.
 
 In a response struct a vector is a `DeferredValue`, printed when its turn to be sent has come.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 import pybase64
 from numpy.typing import NDArray
 
 from cenote_native import print_rows
-from schemas.endpoints.embeddings import EmbeddingRequest
-from schemas.fields import EmbedDtype
-from service.ipc.vectors import Row
+from service.outputs.block import Row
 
 NUMPY = {
     "float32": "<f4",
@@ -81,35 +78,6 @@ class Base64String(DeferredValue):
         yield b'"'
 
 
-class VectorFormat(msgspec.Struct, frozen=True):
-    """The result of `encoding_format`, `embed_dtype` and `endianness` of a request.
-
-    Attributes:
-        is_base64: a base64 string in JSON, not numbers.
-        dtype: number format of the components.
-        is_big_endian: byte order of the components in base64 and raw answers.
-    """
-
-    is_base64: bool = False
-    dtype: EmbedDtype = "float32"
-    is_big_endian: bool = False
-
-    @classmethod
-    def of(cls, request: EmbeddingRequest) -> "VectorFormat":
-        """The format that a request asks for; `native` is little-endian, whatever machine this runs on."""
-        return cls(request.encoding_format == "base64", request.embed_dtype or "float32", request.endianness == "big")
-
-    def json(self, row: Row) -> DeferredValue:
-        """A row as a JSON value."""
-        if not self.is_base64:
-            return NumberList(row, self.dtype)
-        return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
-
-    def raw(self, row: Row) -> Row | DeferredValue:
-        """A row as it is sent without JSON."""
-        return BigEndianRow(row, self.dtype) if self.is_big_endian else row
-
-
 class NumberList(DeferredValue):
     """A vector as a JSON array."""
 
@@ -123,54 +91,6 @@ class NumberList(DeferredValue):
     def chunks(self) -> Sequence[bytes | memoryview]:
         """The whole array."""
         return print_rows(numbers(self._row, self._dtype)[np.newaxis])
-
-
-class NumberLists(DeferredValue):
-    """Several vectors as a JSON array of arrays, printed a block at a time: a page has hundreds.
-
-    Args:
-        row: the vectors one behind the other, possibly none.
-        dimensions: components of a vector.
-    """
-
-    is_exact = False
-
-    def __init__(self, row: Row, dtype: str, dimensions: int) -> None:
-        self._vectors = numbers(row, dtype).reshape(-1, dimensions)
-        self.num_bytes = self._vectors.size * NUMBER_BYTES + len("[]")
-
-    def chunks(self) -> Iterator[bytes]:
-        """The array in blocks."""
-        step = max(1, BLOCK_BYTES // (self._vectors.shape[1] * NUMBER_BYTES))
-        yield b"["
-        for start in range(0, len(self._vectors), step):
-            yield (b"," if start else b"") + b",".join(print_rows(self._vectors[start : start + step]))
-        yield b"]"
-
-
-class BigEndianRow(DeferredValue):
-    """A vector as bytes in big-endian order."""
-
-    def __init__(self, row: Row, dtype: str) -> None:
-        self._row = row
-        self._width = WIDTHS[dtype]
-        self.num_bytes = len(row)
-
-    def chunks(self) -> tuple[bytes]:
-        """The whole vector."""
-        return (np.frombuffer(self._row, f"<u{self._width}").byteswap().tobytes(),)
-
-
-class BigEndianBase64(DeferredValue):
-    """A vector as a JSON string of base64, in big-endian order."""
-
-    def __init__(self, row: Row, dtype: str) -> None:
-        self._row = BigEndianRow(row, dtype)
-        self.num_bytes = Base64String(row).num_bytes
-
-    def chunks(self) -> Iterable[bytes]:
-        """The whole string."""
-        return Base64String(*self._row.chunks()).chunks()
 
 
 def numbers(row: Row, dtype: str) -> NDArray[np.generic]:

@@ -1,0 +1,133 @@
+"""What a request asks of the model: an ask for each output. Each kind of output is a subclass in a file of its own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import msgspec
+import numpy as np
+
+from schemas.endpoints.embed_vectors import EmbeddingType
+from schemas.endpoints.models import ScoreKind
+from service.fairness.threads import Steps
+from service.outputs.block import Row, Rows
+from service.outputs.offer import Offer
+from service.outputs.plan import TokenPlan
+from service.outputs.printing import DeferredValue
+
+Needs = Literal["nothing", "pooled", "all"]
+"""What of a forward an output is made of: one state of a prompt, those of all tokens, or nothing."""
+
+Compare = tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]]]
+"""How a row is read, and how what a query and a document have is compared."""
+
+
+class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One output of a forward. The road carries it as it is.
+
+    Attributes:
+        kind: the name of the model's head that answers it.
+        output: its name in profiles and `/v1/models`; empty where no model is asked for it by name.
+        words: what a model gives of an input, for errors.
+        types: of `/v2/embed` that it answers; the first is the default of a model that gives it first.
+        needs: what it is made of.
+        is_uniform: the inputs of a job have a prompt and a row of known length each.
+        joins_inputs: a prompt holds several inputs, each of which has a part of its rows.
+        is_measured: the length of a row is known when it is there; see `check_measured`.
+        is_kept: a row may be kept for later requests.
+        is_unit: two answers to the same are compared by their cosine, not by their difference.
+        is_picky: prompts have to pass `check_prompt`.
+    """
+
+    kind: ClassVar[str] = ""
+    output: ClassVar[str] = ""
+    words: ClassVar[str] = ""
+    types: ClassVar[Sequence[EmbeddingType]] = ()
+    needs: ClassVar[Needs] = "pooled"
+    is_uniform: ClassVar[bool] = True
+    joins_inputs: ClassVar[bool] = False
+    is_measured: ClassVar[bool] = False
+    is_kept: ClassVar[bool] = True
+    is_unit: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
+        """What types of `/v2/embed` are made of; `wanted` may have `normalize` and `pool_factor`."""
+        raise NotImplementedError
+
+    @property
+    def bytes_each(self) -> int:
+        """Of each input, as far as that is known before the model has run."""
+        return 0
+
+    def bytes_of(self, num_tokens: int, param: str, most: int) -> int:
+        """Bytes that follow from the tokens of all prompts, known before a pixel is decoded.
+
+        Args:
+            param: of the inputs.
+            most: bytes of one answer.
+
+        Raises:
+            ServiceError: they are too many for one answer.
+        """
+        return 0
+
+    def check_measured(self, num_bytes: int, param: str, most: int) -> None:
+        """Pass an answer of so many bytes, all of its outputs together.
+
+        Raises:
+            InputError: they are too many.
+        """
+
+    def are_whole(self, rows: Rows, num_vectors: int) -> bool:
+        """Whether what is asked for is there, with the bytes of so many vectors."""
+        raise NotImplementedError
+
+    @property
+    def is_picky(self) -> bool:  # noqa: D102
+        return False
+
+    def check_prompt(self, plan: TokenPlan, has_media: bool, offer: Offer, param: str, index: int) -> None:
+        """Pass a prompt that it can be made of.
+
+        Raises:
+            InputError: it cannot.
+        """
+
+    @classmethod
+    def instead(cls, offer: Offer, route: str) -> str:
+        """Why a model that gives it first is not for a route with one dense vector for each input, and what is."""
+        raise NotImplementedError
+
+    @classmethod
+    def lacking(cls, offer: Offer, route: str) -> str:
+        """Why a route that needs it cannot take an embedder without; empty where that is said by `instead`."""
+        return ""
+
+    @classmethod
+    def json(cls, rows: Rows, type_: EmbeddingType, dimensions: int, offer: Offer) -> DeferredValue:
+        """An input's value of a type of `/v2/embed`; an empty list, or object, of a failed one, which has no rows."""
+        raise NotImplementedError
+
+    @classmethod
+    def numbers(cls, row: Row, dimensions: int) -> Any:
+        """A float32 row as `[num_vectors, dimensions]`."""
+        return np.frombuffer(row, "<f4").reshape(-1, dimensions)
+
+    @classmethod
+    def score_kind(cls, offer: Offer) -> ScoreKind:
+        """What a score of it is, in the word of `/v1/models`."""
+        raise NotImplementedError
+
+    @classmethod
+    def compare(cls, offer: Offer) -> Compare:
+        """How a query is compared with a document."""
+        raise NotImplementedError
+
+
+Asks = tuple[OutputAsk, ...]
+"""The outputs of one forward, of each kind at most one."""
+
+
+def needs(asks: Asks) -> Needs:
+    """What of a forward outputs are made of."""
+    return "all" if any(ask.needs == "all" for ask in asks) else asks[0].needs

@@ -1,0 +1,98 @@
+"""Results as the engine sends them: rows of a step's requests in one piece, by the names that asks give them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    Row = bytes | memoryview
+else:
+    Row = memoryview
+"""The bytes of an output in one format: a view of the frame, since copying megabytes would hold the event loop."""
+
+Rows = Mapping[str, Row]
+"""What a request gets, by the names of its asks' rows."""
+
+
+class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """The answer to one request."""
+
+    id: int
+    rows: Rows  # little-endian, vector by vector
+    key: bytes = b""  # content key of the image, beside features
+    num_hits: int  # images whose features were there already; those that came as features are neither hit nor miss
+    num_misses: int  # images that this request had encoded
+    is_cached: bool = False  # the model did not run for it: the vector was kept, or made for a twin
+    queue_ms: float
+    inference_ms: float
+    num_batched: int = 0  # inputs of its forward; 0 where the model did not run for it
+
+
+class RowBlock(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """Answers of one step that have rows of the same names, one behind the other; see `Vector`.
+
+    Attributes:
+        sizes: bytes of each answer's row, by name.
+    """
+
+    ids: list[int]
+    rows: Rows
+    sizes: dict[str, list[int]]
+    key: bytes
+    num_hits: list[int]
+    num_misses: list[int]
+    are_cached: list[bool]
+    queue_ms: list[float]
+    inference_ms: float
+    num_batched: int
+
+    @classmethod
+    def of(cls, vectors: Sequence[Vector]) -> "RowBlock":
+        """Answers with rows of the same names, and all else that they have in common here."""
+        first = vectors[0]
+        rows = {name: [one.rows[name] for one in vectors] for name in first.rows}
+        return cls(
+            ids=[one.id for one in vectors],
+            rows={name: b"".join(own) for name, own in rows.items()},
+            sizes={name: [len(row) for row in own] for name, own in rows.items()},
+            key=first.key,
+            num_hits=[one.num_hits for one in vectors],
+            num_misses=[one.num_misses for one in vectors],
+            are_cached=[one.is_cached for one in vectors],
+            queue_ms=[one.queue_ms for one in vectors],
+            inference_ms=first.inference_ms,
+            num_batched=first.num_batched,
+        )
+
+    def vectors(self) -> list[Vector]:
+        """Each answer by itself; its rows are views."""
+        cut = {name: _cut(whole, self.sizes[name]) for name, whole in self.rows.items()}
+        return [
+            Vector(
+                id=id_,
+                rows={name: rows[place] for name, rows in cut.items()},
+                key=self.key,
+                num_hits=self.num_hits[place],
+                num_misses=self.num_misses[place],
+                is_cached=self.are_cached[place],
+                queue_ms=self.queue_ms[place],
+                inference_ms=self.inference_ms,
+                num_batched=self.num_batched,
+            )
+            for place, id_ in enumerate(self.ids)
+        ]
+
+
+def blocks_of(vectors: Iterable[Vector]) -> list[RowBlock]:
+    """Answers in as few pieces as there are kinds of them."""
+    groups: dict[object, list[Vector]] = {}
+    for one in vectors:
+        groups.setdefault((*one.rows, one.key, one.inference_ms, one.num_batched), []).append(one)
+    return [RowBlock.of(group) for group in groups.values()]
+
+
+def _cut(whole: Row, sizes: Sequence[int]) -> list[Row]:
+    view = memoryview(whole)
+    return [view[start:stop] for start, stop in pairwise(accumulate(sizes, initial=0))]

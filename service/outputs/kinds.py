@@ -1,0 +1,90 @@
+"""All kinds of output, found by listing this folder, and what a model's are asked for."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Union, get_args
+
+import service.outputs
+from schemas.endpoints.embed_vectors import EmbeddingType
+from service.errors import InputError
+from service.outputs.ask import Asks, OutputAsk
+from service.outputs.offer import Offer
+
+Need = Literal["dense", "sparse", "vectors"]
+"""What a route needs of a model: one kind of output, or any that is no score."""
+
+
+def _below(kind: type[OutputAsk]) -> Iterator[type[OutputAsk]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
+
+
+for _module in pkgutil.iter_modules(service.outputs.__path__, "service.outputs."):
+    importlib.import_module(_module.name)
+
+KINDS: Mapping[str, type[OutputAsk]] = {kind.output: kind for kind in _below(OutputAsk) if kind.output}
+"""Those that models give, by name."""
+
+if TYPE_CHECKING:
+    SentAsks = Asks
+else:
+    SentAsks = tuple[Union[tuple(kind for kind in _below(OutputAsk) if kind.__struct_config__.tag)], ...]  # noqa: UP007
+"""Asks as `msgspec` reads them from the socket: it tells them apart by their tags."""
+
+
+def fits(offer: Offer, need: Need) -> bool:
+    """Whether a model gives what a route needs."""
+    return offer.kinds != ("score",) if need == "vectors" else need in offer.kinds
+
+
+def check_fits(offer: Offer, need: Need, route: str) -> None:
+    """Refuse a model that does not give what a route needs.
+
+    Raises:
+        InputError: it does not.
+    """
+    if fits(offer, need):
+        return
+    lacking = KINDS[need].lacking(offer, route) if need != "vectors" and fits(offer, "vectors") else ""
+    message = f"`model`: {offer.name} {lacking or KINDS[offer.kinds[0]].instead(offer, route)}"
+    raise InputError("invalid_request", message, param="model")
+
+
+def kind_of(type_: EmbeddingType) -> type[OutputAsk]:
+    """The kind of output that a type of `/v2/embed` is of."""
+    return next(kind for kind in KINDS.values() if type_ in kind.types)
+
+
+def embedding_types(asked: Sequence[EmbeddingType] | None, offer: Offer) -> list[EmbeddingType]:
+    """The types to answer in, each once; without any, the default of the model's own kind.
+
+    Raises:
+        InputError: the model gives no output of a type that was asked for.
+    """
+    types: list[EmbeddingType] = list(asked or KINDS[offer.kinds[0]].types[:1])
+    for index, type_ in enumerate(types):
+        if kind_of(type_).output not in offer.kinds:
+            offered = ", ".join(one for one in get_args(EmbeddingType) if kind_of(one).output in offer.kinds)
+            param, gives = f"embedding_types[{index}]", " and ".join(KINDS[one].words for one in offer.kinds)
+            message = f"`{param}`: got {type_}; {offer.name} gives {gives} of an input, as any of {offered}"
+            raise InputError("invalid_request", message, param=param)
+    return list(dict.fromkeys(types))
+
+
+def asks_of(types: Sequence[EmbeddingType], dimensions: int, offer: Offer, pool_factor: float | None) -> Asks:
+    """An ask for each kind of output that the types of a request are of.
+
+    Raises:
+        InputError: bits of these dimensions fill no bytes.
+    """
+    if dimensions % 8 and any(type_.endswith("binary") for type_ in types):
+        message = "binary and ubinary pack 8 dimensions a byte: send a multiple of 8"
+        message = f"`output_dimension`: got {dimensions}; {message}"
+        raise InputError("invalid_dimensions", message, param="output_dimension")
+    kinds = dict.fromkeys(map(kind_of, types))
+    return tuple(
+        kind.of([one for one in types if one in kind.types], dimensions, offer, pool_factor=pool_factor)
+        for kind in kinds
+    )
