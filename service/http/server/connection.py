@@ -220,7 +220,8 @@ class Connection(H11Protocol):
         if self._hang_up.is_heard:
             self._hang_up.settle()
         self._watch_reading()
-        self._watch_writing()
+        if self.transport.get_write_buffer_size():
+            self._watch_writing()
 
     def _end_early(self) -> None:
         """Receive the rest of a body in chunks unparsed for a while: closing at once could lose the answer.
@@ -295,7 +296,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _watch_writing(self) -> None:
-        if self._writing is None and self.transport.get_write_buffer_size():
+        if self._writing is None:
             self._check_writing(SlowReader(self._limits.write_timeout_s, self._limits.min_bytes_per_s))
 
     def _check_writing(self, reader: SlowReader) -> None:

@@ -40,6 +40,7 @@ class PromptTokenizer:
     Attributes:
         head_token_ids: what the tokenizer's post-processor puts before a prompt.
         tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
+        encode_each: tokenizes several texts without head and tail, special tokens read as characters: the ids of each.
         bound: on the tokens of a text before it is tokenized.
         num_ids: ids are 0 to `num_ids` - 1.
         is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
@@ -56,7 +57,7 @@ class PromptTokenizer:
         self._parsing.post_processor = None
         self._plain = file.load_plain()
         rule = file.word_rule
-        self._words = None if rule is None else KnownWords(rule, self._encode_each)
+        self.encode_each = self._encode_each if rule is None else KnownWords(rule, self._encode_each).encode_each
         self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level
         self.cuts_lines = file.cuts_lines
@@ -83,10 +84,6 @@ class PromptTokenizer:
         if len(text) <= MAX_CHARS_LOCKED:
             return tokenizer.encode(text, add_special_tokens=False)
         return tokenizer.encode_batch([text], add_special_tokens=False)[0]
-
-    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokenize several texts without head and tail, special tokens read as characters: the ids of each."""
-        return self._encode_each(texts) if self._words is None else self._words.encode_each(texts)
 
     def _encode_each(self, texts: Sequence[str]) -> list[list[int]]:
         if sum(map(len, texts)) <= MAX_CHARS_LOCKED:
