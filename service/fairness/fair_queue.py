@@ -14,7 +14,7 @@ E. Friedman, S. Henderson, "Fairness and efficiency in web server protocols", SI
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -181,9 +181,11 @@ class FairQueue(Generic[T]):
 
     def _next(self, without: Container[str] = ()) -> TenantQueue[T] | None:
         """The tenant whose first thing is next."""
-        if len(self._tenants) < 2 and not without:
-            return next(iter(self._tenants.values()), None)
-        tenants = [queue for queue in self._tenants.values() if queue.name not in without]
+        tenants: Collection[TenantQueue[T]] = self._tenants.values()
+        if without:
+            tenants = [queue for queue in tenants if queue.name not in without]
+        if len(tenants) < 2:
+            return next(iter(tenants), None)
         return min(tenants, key=lambda queue: queue.tag + queue.waiting[0].things[0][0], default=None)
 
     def _remove_first(self, queue: TenantQueue[T], *, is_served: bool = True) -> T:
