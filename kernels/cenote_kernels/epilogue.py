@@ -88,7 +88,7 @@ def finish(
 def _alike(
     raw: torch.Tensor, output: OutputSpec, counts: Sequence[int] | None, ranges: Mapping[int, Ranges] | None
 ) -> Rows:
-    """What `finish` gives for requests that want the same, of so many vectors each; None: of one."""
+    """Return the result of `finish` for requests of the same spec, of so many vectors each; None: of one."""
     made, is_valid = _made(raw, output, ranges)
     bounds: Sequence[int] = range(len(raw) + 1)
     if counts is not None:

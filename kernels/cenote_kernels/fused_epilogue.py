@@ -53,7 +53,7 @@ Rows = Sequence[Row | None]
 
 
 class OutputSpec(Protocol):
-    """What one request asks of its vector, hashable; in the service `service.outputs.dense.DenseAsk`.
+    """The output that one request asks for, hashable; in the service `service.outputs.dense.DenseAsk`.
 
     Attributes:
         dimensions: leading dimensions to keep.

@@ -15,7 +15,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.known_keys import TRANSFORMER, check_keys
 
 Encodes = Literal["pooled", "tokens", "splade"]
-"""What a model makes of its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
+"""Output of a model for its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
 
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
@@ -146,7 +146,7 @@ def _arguments_within(place: str, content: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _check_arguments(files: CheckpointFiles, settings: SentenceSettings) -> None:
-    """What is given to tokenizer, configuration and model when they are loaded."""
+    """Check the arguments with which tokenizer, configuration and model are loaded."""
     obeyed = {PROCESSOR: OF_TOKENIZER, CONFIG: (), MODEL: ()}
     for kind, harmless in HARMLESS.items():
         key, arguments = _arguments(settings.name, settings.content, kind)
@@ -170,7 +170,7 @@ def _arguments(name: str, content: Mapping[str, Any], kind: str) -> tuple[str, M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSettings:
-    """What the file says of a reranker.
+    """Read the file's facts about a reranker.
 
     Attributes:
         path: its name, for errors.
@@ -225,7 +225,7 @@ def _expect(at: str, content: dict[str, Any], key: str, supported: str, *, defau
 
 
 def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
-    """How a pair becomes messages; other kinds of input have no place in a pair of texts."""
+    """Return the form in which a pair becomes messages; a pair of texts has no other kind of input."""
     for kind, given in modalities.items() if isinstance(modalities, dict) else [("", modalities)]:
         known = {key: value for key, value in given.items() if key != "format"} if isinstance(given, dict) else given
         if kind not in ("text", "message") or known != LOGITS:

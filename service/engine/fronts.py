@@ -145,7 +145,7 @@ class Fronts:
             self._lines[index].send(step if len(owners) == 1 else self._part(step, index))
 
     def _part(self, step: StepDone, index: int) -> StepDone:
-        """What a front has of a step."""
+        """A front's results of a step."""
         return StepDone(
             blocks=blocks_of(one for one in step.vectors() if self.of_request(one.id) == index),
             failures=[one for one in step.failures if self.of_request(one.id) == index],

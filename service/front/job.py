@@ -21,11 +21,11 @@ from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
 
 Source = str | TokenArray | Content | PlacedMedia | list[Message]
-"""What one vector is made of, as the request gives it; a `PlacedMedia` is one image."""
+"""The source of one vector, as the request gives it; a `PlacedMedia` is one image."""
 
 
 class PromptOptions(NamedTuple):
-    """How a request wants its prompts rendered. A flag of None means the profile's default.
+    """Options for rendering a request's prompts. A flag of None means the profile's default.
 
     Attributes:
         instruction: the request's own words; they win over a system message.
@@ -66,7 +66,7 @@ class JobInput(msgspec.Struct, frozen=True, gc=False):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a route wants embedded. `InputReader.prompts` makes its prompts, `Embedder.embed` has them embedded.
+    """The work of one request. `InputReader.prompts` makes its prompts, `Embedder.embed` has them embedded.
 
     Attributes:
         inputs: each becomes one prompt.
@@ -101,7 +101,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def joins_inputs(self) -> bool:
-        """Whether a prompt holds several inputs: the chunks of one text."""
+        """True if a prompt holds several inputs: the chunks of one text."""
         return any(ask.joins_inputs for ask in self.asks)
 
     def name_input(self, error: ServiceError) -> None:
@@ -136,17 +136,17 @@ class EmbeddedInput(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def truncated(self) -> bool:
-        """Whether its text was cut to fit."""
+        """True if its text was cut to fit."""
         return self.prompt.truncated if self.chunk is None else self.chunk.truncated
 
 
 InputResult = EmbeddedInput | ServiceError
-"""What became of one input. Errors stand here only for a `per_item` job; otherwise the first was raised."""
+"""Result of one input. Errors stand here only for a `per_item` job; otherwise the first was raised."""
 
 
 @dataclass(slots=True)
 class EmbedResult:
-    """What a request's inputs became.
+    """Results of a request's inputs.
 
     Attributes:
         inputs: what became of each, in order.

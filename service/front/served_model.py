@@ -28,7 +28,7 @@ SAME_INPUT_TYPES: Mapping[str, str] = {
     "document": "search_document",
     "passage": "search_document",
 }
-"""What Voyage's and NVIDIA's clients call Cohere's names; a checkpoint's own prompts of these names come first."""
+"""Names of Voyage's and NVIDIA's clients for Cohere's; a checkpoint's own prompts of these names come first."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ServedModel:
 
     @property
     def pixel_rule(self) -> ImageRule | None:
-        """How images are resized; None for a model that reads text only."""
+        """Rule by which images are resized; None for a model that reads text only."""
         images = self.profile.images
         return images.pixel_rule if images else None
 
@@ -137,7 +137,7 @@ class ServedModel:
             raise InputError("invalid_request", message, param="instruction")
 
     def keeps_order(self, asked: PartOrder | None) -> bool:
-        """Whether the parts of an item stay as they are written.
+        """True if the parts of an item stay as they are written.
 
         Raises:
             InputError: its prompts have a place for each kind of part, and no other.

@@ -45,7 +45,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What came together: it goes together where others wait.
+    """Requests that came together: they go together where others wait.
 
     Attributes:
         party: the request over HTTP that it is of: a tenant's share its part.
@@ -198,7 +198,7 @@ class Pong(SignOfLife, frozen=True, kw_only=True):
 
 
 class StepReport(SignOfLife, frozen=True, kw_only=True):
-    """What a step of the engine did, for the metrics: to its keeper, however many fronts the results go to."""
+    """Report of a step of the engine, for the metrics: to its keeper, however many fronts the results go to."""
 
     num_requests: int = 0
     """Requests that were answered, failed ones included."""

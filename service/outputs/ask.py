@@ -1,4 +1,4 @@
-"""What a request asks of the model: an ask for each output. Each kind of output is a subclass in a file of its own."""
+"""A request's asks of the model, one for each output. Each kind of output is a subclass in a file of its own."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -15,10 +15,10 @@ from service.outputs.plan import TokenPlan
 from service.outputs.printing import DeferredValue
 
 Needs = Literal["nothing", "pooled", "all"]
-"""What of a forward an output is made of: one state of a prompt, those of all tokens, or nothing."""
+"""Part of a forward that an output is made of: one state of a prompt, those of all tokens, or nothing."""
 
 Compare = tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]]]
-"""How a row is read, and how what a query and a document have is compared."""
+"""Functions that read a row, and that compare what a query and a document have."""
 
 
 class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -51,7 +51,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @classmethod
     def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
-        """What types of `/v2/embed` are made of; `wanted` may have `normalize` and `pool_factor`."""
+        """Return the ask for types of `/v2/embed`; `wanted` may have `normalize` and `pool_factor`."""
         raise NotImplementedError
 
     @property
@@ -79,7 +79,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         """
 
     def are_whole(self, rows: Rows, num_vectors: int) -> bool:
-        """Whether what is asked for is there, with the bytes of so many vectors."""
+        """True if what is asked for is there, with the bytes of so many vectors."""
         raise NotImplementedError
 
     @property
@@ -115,12 +115,12 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @classmethod
     def score_kind(cls, offer: Offer) -> ScoreKind:
-        """What a score of it is, in the word of `/v1/models`."""
+        """Kind of its score, in the word of `/v1/models`."""
         raise NotImplementedError
 
     @classmethod
     def compare(cls, offer: Offer) -> Compare:
-        """How a query is compared with a document."""
+        """Return the comparison of a query with a document."""
         raise NotImplementedError
 
 
@@ -129,5 +129,5 @@ Asks = tuple[OutputAsk, ...]
 
 
 def needs(asks: Asks) -> Needs:
-    """What of a forward outputs are made of."""
+    """Part of a forward that outputs are made of."""
     return "all" if any(ask.needs == "all" for ask in asks) else asks[0].needs

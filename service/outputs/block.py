@@ -13,7 +13,7 @@ else:
 """The bytes of an output in one format: a view of the frame, since copying megabytes would hold the event loop."""
 
 Rows = Mapping[str, Row]
-"""What a request gets, by the names of its asks' rows."""
+"""Rows of a request, by the names of its asks' rows."""
 
 
 class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
@@ -31,7 +31,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
 
 
 class RowBlock(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """Answers of one step that have rows of the same names, one behind the other; see `Vector`.
+    """Answers of one step that have rows of the same names, one after the other; see `Vector`.
 
     Attributes:
         sizes: bytes of each answer's row, by name.

@@ -15,7 +15,7 @@ from service.outputs.offer import Offer
 
 
 class ChunksAsk(DenseAsk, frozen=True, tag="chunks"):
-    """A vector for each span of a prompt's plan, one behind the other in a row."""
+    """A vector for each span of a prompt's plan, one after the other in a row."""
 
     output: ClassVar[str] = ""  # models say by themselves whether they give it
     is_uniform: ClassVar[bool] = False
@@ -23,7 +23,7 @@ class ChunksAsk(DenseAsk, frozen=True, tag="chunks"):
 
 
 def embeddings_ask(body: EmbeddingRequest, dimensions: int, offer: Offer) -> DenseAsk:
-    """What a request of `/v1/embeddings` asks for: a vector of each input, which may be a chunk.
+    """Output of a request of `/v1/embeddings`: a vector of each input, which may be a chunk.
 
     Raises:
         InputError: the model does not offer late chunking.

@@ -12,7 +12,7 @@ from service.outputs.ask import Asks, OutputAsk
 from service.outputs.offer import Offer
 
 Need = Literal["dense", "sparse", "vectors"]
-"""What a route needs of a model: one kind of output, or any that is no score."""
+"""Need of a route: one kind of output, or any that is no score."""
 
 
 def _below(kind: type[OutputAsk]) -> Iterator[type[OutputAsk]]:
@@ -35,7 +35,7 @@ else:
 
 
 def fits(offer: Offer, need: Need) -> bool:
-    """Whether a model gives what a route needs."""
+    """True if a model gives what a route needs."""
     return offer.kinds != ("score",) if need == "vectors" else need in offer.kinds
 
 

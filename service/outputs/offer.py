@@ -1,4 +1,4 @@
-"""What outputs a model gives: all that the kinds of output read of it."""
+"""The outputs that a model gives: all that the kinds of output read of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,14 +4,14 @@ import msgspec
 
 
 class TokenPlan(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What prompts, requests and batches carry as it is.
+    """The tokens of a prompt, which requests and batches carry unchanged.
 
     Attributes:
         ids: the whole prompt, placeholders expanded.
         num_masked: tokens at the end that no token attends to: a query's expansion in late interaction.
         skipped: positions of tokens whose vectors are not given, ascending, where each token has one.
         uses_static_weights: its vector is its tokens' own weights; the model does not run.
-        spans: tokens that have a vector together, first and behind the last of each, ascending; empty: all have one.
+        spans: tokens that have a vector together, first and after the last of each, ascending; empty: all have one.
     """
 
     ids: list[int]
@@ -22,5 +22,5 @@ class TokenPlan(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def needs_forward(self) -> bool:
-        """Whether the model runs for it."""
+        """True if the model runs for it."""
         return not self.uses_static_weights

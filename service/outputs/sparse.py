@@ -61,7 +61,7 @@ class SparseAsk(OutputAsk, frozen=True, tag="sparse"):
 
     @property
     def bytes_each(self) -> int:
-        """What is reserved for a vector."""
+        """Bytes reserved for a vector."""
         return ENTRY_BYTES * min(self.dimensions, EXPECTED_ENTRIES)
 
     def check_measured(self, num_bytes: int, param: str, most: int) -> None:

@@ -158,7 +158,7 @@ class NumberLists(DeferredValue):
     """Several vectors as a JSON array of arrays, printed a block at a time: a page has hundreds.
 
     Args:
-        row: the vectors one behind the other, possibly none.
+        row: the vectors one after the other, possibly none.
         dimensions: components of a vector.
     """
 

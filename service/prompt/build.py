@@ -111,7 +111,7 @@ class PromptBuilder:
         return self._checked(buffer, side)
 
     def late_chunks(self, like: Conversation, truncation: Truncation, params: Sequence[str]) -> LateChunks:
-        """What makes prompts of the chunks of one text, for models that offer late chunking.
+        """Return the builder of prompts for the chunks of one text, for models that offer late chunking.
 
         Args:
             like: instruction and flags; without turns.
@@ -124,7 +124,7 @@ class PromptBuilder:
         return LateChunks(frame, self._tokenizer, truncation, self._profile.max_tokens, params, check_special)
 
     def _has_ends(self, conversation: Conversation, side: TextSide | None) -> bool:
-        """Whether the tokenizer's own tokens stand around a text."""
+        """True if the tokenizer's own tokens stand around a text."""
         if side is not None and side.uses_static_weights:
             return False
         asked = conversation.add_special_tokens
@@ -173,7 +173,7 @@ class PromptBuilder:
         budget.refuse_chars(num_chars, max_chars)
 
     def _count_fixed(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> Fixed | None:
-        """What cannot be cut, where that alone is too long and can be counted at little cost."""
+        """Count the tokens that cannot be cut, where they alone are too many and can be counted at little cost."""
         fixed = [_fixed(piece) for piece in pieces]
         if sum(len(piece.text) for piece in fixed if isinstance(piece, TextPiece)) > MAX_REPEATED_CHARS:
             return None

@@ -22,7 +22,7 @@ from service.prompt.truncation import Truncation
 
 NUM_REPEATED = 512
 MAX_REPEATED_CHARS = 2048
-"""How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
+"""Number of texts beside the input itself whose tokens are kept, and their longest: each input repeats them."""
 
 PROBE = "probe"
 
@@ -138,7 +138,7 @@ class PlainTexts:
         return prompts
 
     def are_accepted(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> bool:
-        """Whether `build` makes a prompt of each text, known before any is tokenized: False where one may be refused.
+        """True if `build` makes a prompt of each text, known before any is tokenized: False where one may be refused.
 
         Args:
             texts: any number.

@@ -1,4 +1,4 @@
-"""What the engine is given of one input: token ids and where its images stand. Data only."""
+"""The prompt of one input, as the engine gets it: token ids and where its images stand. Data only."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

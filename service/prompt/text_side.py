@@ -1,4 +1,4 @@
-"""How a model of texts reads one side, where it has two: its queries, or its documents.
+"""The role of a text, where a model reads queries and documents differently.
 
 In: the side's files. Out: what stands in front of a text, how long it may be, what it is filled with, and whose vectors
 are not given. Knows no tokenizer: its tokens are known by their numbers.
@@ -17,7 +17,7 @@ sentence-transformers 6.2's `MultiVectorMask`."""
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Tokens behind a query that is shorter than so many, each of which gets a vector.
+    """Tokens after a query that is shorter than so many, each of which gets a vector.
 
     Attributes:
         token_id: what they are.
@@ -36,7 +36,7 @@ class TextSide:
 
     Attributes:
         markers: special tokens in front of the text.
-        prefix: text behind them, tokenized together with the client's.
+        prefix: text after them, tokenized together with the client's.
         max_tokens: longest prompt of this side, without what it is filled with.
         filling: None: none.
         skipped_ids: tokens whose vectors are not given.
@@ -51,7 +51,7 @@ class TextSide:
     uses_static_weights: bool = False
 
     def plan(self, token_ids: Sequence[int]) -> TokenPlan:
-        """What the model is given of a prompt: filled up, and with the tokens that it gives no vector of."""
+        """Complete a prompt for the model: filled up, and with the tokens that get no vector."""
         num_missing = max(0, self.filling.num_tokens - len(token_ids)) if self.filling else 0
         whole = [*token_ids, *([self.filling.token_id] * num_missing if self.filling else ())]
         is_hidden = self.filling is not None and not self.filling.is_attended
@@ -60,5 +60,5 @@ class TextSide:
 
 
 def plan_of(token_ids: list[int], side: TextSide | None) -> TokenPlan:
-    """What the model is given of a prompt, whose model may know no sides."""
+    """Complete a prompt, whose model may know no sides."""
     return TokenPlan(token_ids) if side is None else side.plan(token_ids)

@@ -104,7 +104,7 @@ def _folder(model: str) -> Path:
 
 
 def _one(name: str, stage: Stage) -> Measured | None:
-    """What a part measured; None where its sides do not agree, which costs the part and not the half hour before it."""
+    """Measure one part; None where its sides do not agree, which costs the part and not the half hour before it."""
     began_s = time.monotonic()
     model = PARTS[name].model
     if model is not None:

@@ -1,4 +1,4 @@
-"""What a measurement says: figures with their bars, and curves."""
+"""Results of measurements: figures with their bars, and curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from tests.bench.spread import Spread
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a figure has to reach."""
+    """The bar that a figure has to reach."""
 
     sign: Literal["≥", "≤"]
     value: float
 
     def holds(self, value: float) -> bool:
-        """Whether a value reaches it."""
+        """True if a value reaches it."""
         return value >= self.value if self.sign == "≥" else value <= self.value
 
 
@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def verdict(self) -> Literal["holds", "fails", "not measured", ""]:
-        """What its bar says of its median."""
+        """The verdict of its bar on its median."""
         if self.value is None:
             return "not measured"
         if self.bar is None:
@@ -55,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How one quantity grows with another.
+    """Growth of one quantity with another.
 
     Attributes:
         name: short and unique.
@@ -76,7 +76,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one part of the bench found."""
+    """Findings of one part of the bench."""
 
     figures: Sequence[Figure] = ()
     curves: Sequence[Curve] = ()

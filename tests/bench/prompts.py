@@ -52,7 +52,7 @@ class PromptReader:
         return [one for one in prepared if isinstance(one, Prompt)]
 
     def requests(self, body: dict[str, Any], store: Callable[[bytes], PixelSlot]) -> Iterator[Request]:
-        """What the engine is sent, each image's pixels stored once.
+        """Messages to the engine, each image's pixels stored once.
 
         Args:
             body: of `/v1/embeddings`.

@@ -57,7 +57,7 @@ def render_page(
 
 
 def replace_run(page: Path, written: str, marker: str = "<!-- run -->") -> None:
-    """Put a run's part into a page, behind its marker."""
+    """Put a run's part into a page, after its marker."""
     head, found, _ = page.read_text().partition(marker)
     if not found:
         raise ValueError(f"{page} has no line {marker}")

@@ -1,4 +1,4 @@
-"""How much each part does: the sizes of a run."""
+"""Sizes of a run, by part."""
 
 from dataclasses import dataclass
 

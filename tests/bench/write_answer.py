@@ -1,4 +1,4 @@
-"""What writing an answer costs, in microseconds and bytes for each vector: `make bench`.
+"""Cost of writing an answer, in microseconds and bytes for each vector: `make bench`.
 
 The service's own ways (`embedding_response` or the raw rows, then its slices as they are sent: the whole way from the
 engine's rows to the body) stand beside the plain ones, which print lists of Python floats in one go. All are timed in

@@ -24,7 +24,7 @@ NUM_ITEMS = 120
 NUM_KILLS = 2
 HEAL_S = 240
 PAUSE_S = 0.05
-"""What a client waits after a 503; a real one would wait for Retry-After."""
+"""Wait of a client after a 503; a real one would wait for Retry-After."""
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_an_engine_does_not_outlive_its_front(start_server: Callable[..., LiveSe
 
 
 def is_gone(pid: int, within_s: float = 10) -> bool:
-    """Whether a process has ended, or does so soon; one that nobody has waited for yet counts as ended."""
+    """True if a process has ended, or does so soon; one that nobody has waited for yet counts as ended."""
     deadline_s = time.monotonic() + within_s
     while is_alive(pid) and time.monotonic() < deadline_s:
         time.sleep(0.05)

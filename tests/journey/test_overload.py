@@ -1,4 +1,4 @@
-"""What is held has a bound, and what was accepted is answered, also when the server is told to go."""
+"""Queues are bounded, and what was accepted is answered, also when the server is stopped."""
 
 import json
 import signal

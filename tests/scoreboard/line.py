@@ -26,7 +26,7 @@ class Sabotage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a line found.
+    """Findings of a line.
 
     Attributes:
         num_tried: cases that ran to their end.

@@ -20,7 +20,7 @@ Kept = tuple[Waiting[T], bytes]
 
 
 class Coalescing(Generic[T]):
-    """Which request waits for which prompt.
+    """Requests that wait for a prompt that is under way.
 
     Attributes:
         results: raw vectors of prompts that were run.

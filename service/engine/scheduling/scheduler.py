@@ -108,7 +108,7 @@ class Scheduler(Generic[T]):
         return released
 
     def gather_s(self, now_s: float) -> float:
-        """How long to wait for more requests before the next step; 0 where it can gain nothing by that."""
+        """Seconds to wait for more requests before the next step; 0 where nothing can be gained."""
         if not self.ready or self.images.can_encode or self._answerable:
             return 0.0
         wait_s = self.gathering.wait_s(len(self.ready), now_s)

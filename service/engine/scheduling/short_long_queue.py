@@ -1,4 +1,4 @@
-"""Requests that are ready for a forward, short and long ones apart, so that a short one never waits behind many long.
+"""Requests that are ready for a forward, short and long ones apart, so that a short one never waits after many long.
 
 A batch takes from one queue first. While both have requests they take turns: a batch of short ones alone, which is soon
 over, then a batch of long ones, filled up with short ones. So a short request waits for one batch of long ones at most,
@@ -46,7 +46,7 @@ class ShortLongQueue(Generic[T]):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is enough for a batch that takes no more."""
+        """True if there is enough for a batch that takes no more."""
         if len(self) >= self._max_requests:
             return True
         return sum(len(waiting.request.plan.ids) for waiting in self) >= self.max_tokens

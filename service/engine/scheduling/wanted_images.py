@@ -38,7 +38,7 @@ class WantedImages(Generic[T]):
 
     @property
     def can_encode(self) -> bool:
-        """Whether an image could be encoded now."""
+        """True if an image could be encoded now."""
         return bool(self._encodable)
 
     def want(self, waiting: Waiting[T], index: int, media: Media) -> list[int]:

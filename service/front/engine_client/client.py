@@ -1,4 +1,4 @@
-"""The engine client: submits requests, settles each of them. Knows the socket, not the process behind it."""
+"""The engine client: submits requests, settles each of them. Knows the socket, not the process after it."""
 
 import asyncio
 import logging
@@ -157,7 +157,7 @@ class EngineClient:
         for pending in again:
             pending.place = "sent_again"
         if again:
-            logger.info("%d requests that the last engine had not come to are sent again", len(again))
+            logger.info("resubmitting %d requests not started by the previous engine", len(again))
             self._series.sent_again.inc(len(again))
             self._send_unsuspected([pending.request for pending in again])
 

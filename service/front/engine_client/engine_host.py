@@ -91,7 +91,7 @@ class EngineHost(PromptEngine, Protocol):
     """Runs prompts on engines that it keeps."""
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Keeper:
-        """What keeps them.
+        """Return their keeper.
 
         Args:
             known_answer: asks the service's own question through `run`; raises when the answer is not the first one.
@@ -101,7 +101,7 @@ class EngineHost(PromptEngine, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostNeeds:
-    """What a host is made of.
+    """Parts of a host.
 
     Attributes:
         settings: of the service, as they are for this model.

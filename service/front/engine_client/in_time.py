@@ -23,7 +23,7 @@ ANSWER_S = 2.0
 """An engine in a long step does not say in time which vectors are kept; then those may be all."""
 
 LOOK_S = 1.0
-"""How often what is left of a request is looked at, once the first of it is there."""
+"""Interval at which the rest of a request is looked at, once the first of it is there."""
 
 
 def check_in_time(forwards: ForwardRate, prompts: Collection[Tokens], caller: Caller) -> None:
@@ -106,5 +106,5 @@ async def over_in_time(wait: Wait, forwards: ForwardRate, pending: Collection[Pe
 
 
 def _is_run(request: Request) -> bool:
-    """Whether the language model runs for a request that has no kept vector."""
+    """True if the language model runs for a request that has no kept vector."""
     return needs(request.asks) != "nothing" and request.plan.needs_forward

@@ -49,7 +49,7 @@ class LocalEngine:
         self._client = EngineClient(arena, self._loader, needs.rate, needs.forwards, needs.series, ids)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> EngineFollower:
-        """What follows the engine's life."""
+        """Return the follower of the engine's life."""
         needs, settings = self._needs, self._needs.settings
         start = start_message(settings, needs.model, needs.engine_threads, needs.link.num_fronts)
         loaded = Loaded(model=needs.index, start=start)
@@ -204,7 +204,7 @@ async def _results(
 
 
 def start_message(settings: Settings, model: ServedModel, num_threads: int, num_fronts: int) -> Start:
-    """What every engine is told first."""
+    """Build the first message to every engine."""
     return Start(
         folder=str(model.checkpoint.folder),
         architecture=model.profile.architecture,

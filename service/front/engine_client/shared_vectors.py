@@ -86,7 +86,7 @@ def _vector(prompt: Prompt, rows: dict[str, bytes]) -> Vector:
 
 
 def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:
-    """The host, behind a store where the settings name one that keeps vectors."""
+    """The host, after a store where the settings name one that keeps vectors."""
     settings, model = needs.settings, needs.model
     wanted = settings.valkey_keeps in ("both", "vectors") and settings.result_cache_bytes > 0
     if settings.valkey_url is None or not wanted or not model.own.is_kept:

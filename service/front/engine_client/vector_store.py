@@ -137,7 +137,7 @@ class VectorStore:
         if self._num_failures >= MAX_FAILURES:
             self._rests_until_s = time.monotonic() + REST_S
         if self._num_failures == MAX_FAILURES:
-            logger.warning("the server of shared vectors fails with %s; it is left alone for %g s", kind, REST_S)
+            logger.warning("the server of shared vectors fails with %s; it is not used for %g s", kind, REST_S)
 
 
 def sealed(name: bytes, rows: Mapping[str, Row]) -> bytes:

@@ -1,4 +1,4 @@
-"""The job of a comparison: pairs for a reranker; for an embedder the documents, and behind them the queries."""
+"""The job of a comparison: pairs for a reranker; for an embedder the documents, and after them the queries."""
 
 from service.front.inputs.lengths import prompt_limit
 from service.front.job import Job, JobInput, PromptOptions
@@ -12,7 +12,7 @@ QUERY, DOCUMENT = "search_query", "search_document"
 
 
 def score_job(model: ServedModel, asked: Comparison, tenant: Tenant) -> Job:
-    """What the engine is asked for.
+    """Build the job for the engine.
 
     Raises:
         InputError: the model takes no instruction, or one order of parts, or has not so many tokens.

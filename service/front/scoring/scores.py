@@ -23,10 +23,10 @@ NUMBERS_PER_CHAR = 128
 PRODUCTS_PER_CHAR = 1 << 14
 """Products of MaxSim that are summed in that time."""
 MAX_CHARS_ON_LOOP = 512
-"""What is compared in the time of so many is compared on the event loop: in 0.3 ms at most."""
+"""Characters tokenized in the time of a comparison, up to which it runs on the event loop: in 0.3 ms at most."""
 
 Score = float | ServiceError
-"""What became of one document. Errors stand here only with `per_item`."""
+"""Result of one document. Errors stand here only with `per_item`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ async def scores_of(online: Online, asked: Comparison, caller: Caller) -> Scores
 
 
 def _num_chars(model: ServedModel, asked: Comparison, result: EmbedResult) -> int:
-    """How much text is tokenized in the time of the comparison."""
+    """Number of characters that are tokenized in the time of the comparison."""
     num_documents = len(asked.documents.items)
     sizes = [0 if isinstance(one, ServiceError) else _num_numbers(one) for one in result.inputs]
     num_products = 0
@@ -93,7 +93,7 @@ def _num_numbers(one: EmbeddedInput) -> int:
 
 
 def _place(error: ServiceError, asked: Comparison) -> bool:
-    """Whether an error is of a query, whose index then is that of its pair, or None where all pairs share it."""
+    """True if an error is of a query, whose index then is that of its pair, or None where all pairs share it."""
     name = asked.queries.name
 
     def index_of(param: str) -> int | None:
@@ -126,7 +126,7 @@ def _steps(model: ServedModel, asked: Comparison, inputs: Sequence[InputResult])
 
 
 def _reranked(activation: Activation, asked: Comparison) -> Callable[[int, Row], Steps[Score]]:
-    """What a pair's one number means."""
+    """Return the function that turns a pair's one number into its score."""
 
     def score(_: int, row: Row) -> Steps[Score]:
         yield
@@ -142,7 +142,7 @@ def _row(one: EmbeddedInput) -> Row:
 
 
 def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Steps[Score]]:
-    """How near a document's vector, or vectors, are to those of its query."""
+    """Return the function that compares a document's vectors with those of its query."""
     numbers, compare = model.own.compare(model.offer)
     ready = [one if isinstance(one, ServiceError) else numbers(_row(one)) for one in queries]
 

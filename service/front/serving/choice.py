@@ -1,4 +1,4 @@
-"""Which of the models that are served a request means."""
+"""Chooses the model that a request means among those that are served."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,7 +9,7 @@ from service.front.served_model import ServedModel
 from service.outputs.kinds import Need, check_fits, fits
 
 Use = Need | Literal["score", "features", "prompt"]
-"""What a route does with a model: outputs that it has to have, a score of pairs, features of images, or no more than
+"""Use of a model by a route: outputs that it has to have, a score of pairs, features of images, or no more than
 reading prompts."""
 
 
@@ -53,7 +53,7 @@ def named(models: Sequence[ServedModel], name: str) -> ServedModel | None:
 
 
 def not_served(name: str, models: Sequence[ServedModel]) -> str:
-    """What a client is told that asked for another model by `name`."""
+    """Return the message for a client that asked for another model by `name`."""
     names = dict.fromkeys(one for model in models for one in model.names)
     got = (shown(name) or "a name") if name else "an empty string"
     return f"got {got}, which is not served here; served: {', '.join(names)}"

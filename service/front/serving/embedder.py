@@ -42,7 +42,7 @@ MAX_WAIT_S = 1.0
 class Embedder:
     """Prepares inputs, all but the shortest off the event loop, and waits for their vectors.
 
-    Text and media have threads of their own: a text never waits behind an image's base64 or decode. In each, requests
+    Text and media have threads of their own: a text never waits after an image's base64 or decode. In each, requests
     take turns, so that none waits for all inputs of a large one.
     """
 

@@ -1,4 +1,4 @@
-"""What the routes answer from: the settings, what all models share, and each model with its engine."""
+"""The state after the routes: the settings, what all models share, and each model with its engine."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -104,7 +104,7 @@ class Serving(Resources):
         return next((one.failure for one in self.models if one.failure is not None), None)
 
     def health(self) -> Health:
-        """What `/readyz` answers: with several models `ok` once each has been ready, for as long as any of them is.
+        """Answer of `/readyz`: with several models `ok` once each has been ready, for as long as any of them is.
 
         A balancer that took the whole server out for one model would take the others' requests along; those for the one
         are answered 503 by themselves.
@@ -144,6 +144,6 @@ class Serving(Resources):
 
 
 def serving_of(app: Litestar) -> Serving:
-    """The service behind an app."""
+    """The service after an app."""
     serving: Serving = app.state.serving
     return serving

@@ -1,4 +1,4 @@
-"""What an unseen image costs by its size."""
+"""Cost of an unseen image by its size."""
 
 from itertools import count
 

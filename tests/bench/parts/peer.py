@@ -34,7 +34,7 @@ BARS = {
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is compared.
+    """The workload that is compared.
 
     Attributes:
         name: of its figure.

@@ -1,4 +1,4 @@
-"""Queries that come one after the other behind the same instruction: what the prefix cache saves of each."""
+"""Queries that come one after the other after the same instruction: what the prefix cache saves of each."""
 
 from collections.abc import Iterator
 
@@ -44,4 +44,4 @@ def _figures(stage: Stage) -> Iterator[Figure]:
         yield Figure(name, words, ratio(spent["whole"], spent["kept"]), "×", None, stage.scale.num_rounds, notes, spent)
 
 
-PART = Part("prefixes", "queries behind one instruction", run)
+PART = Part("prefixes", "queries after one instruction", run)

@@ -1,4 +1,4 @@
-"""What a request costs by its tokens, up to the largest batch: a line, and memory within what the settings say."""
+"""Cost of a request by its tokens, up to the largest batch: a line, and memory within what the settings say."""
 
 from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
 from tests.bench.linear_fit import fit_line

@@ -25,8 +25,8 @@ NUM_AT_ONCE = 24
 NUM_LIVE = 3
 BACK_S = 2.0
 NEWS_S = 0.5
-"""How long a hang-up may take to reach the engine on two busy cores: connection, front, socket pair. Half of it is the
-time in which a client that has ended its side is asked whether it is there."""
+"""Longest way of a hang-up to the engine on two busy cores: connection, front, socket pair. Half of it is the time in
+which a client that has ended its side is asked whether it is there."""
 
 GAUGES = ("queue_inputs", "queue_tokens", "queue_bytes", "pixel_arena_bytes")
 FLAGS = ("--max-batch-requests", "2", "--encoder-cache-bytes", "4MiB", "--request-timeout-s", "9999")
@@ -128,7 +128,7 @@ def _request(draw: random.Random, patience_s: float) -> bytes:
 
 
 async def _left_behind(server: LiveServer, num_files: int) -> dict[str, float]:
-    """What has not come back when its time is over."""
+    """Resources that have not come back in their time."""
     until_s = time.monotonic() + BACK_S
     while True:
         left = {name: value for name in GAUGES if (value := server.metric(f"cenote_{name}"))}

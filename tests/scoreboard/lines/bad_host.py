@@ -58,7 +58,7 @@ def _wait_until_ready(client: httpx.Client, process: "subprocess.Popen[bytes]") 
 
 
 def _asks(client: httpx.Client) -> int:
-    """How many of the questions were not answered; a wrong one among them makes the log speak."""
+    """Number of questions that were not answered; a wrong one among them makes the log speak."""
     statuses = [client.post("/v1/embeddings", json={"input": f"question {i}"}).status_code for i in range(ASKS)]
     refused = [client.post("/v1/embeddings", json={"inputt": i}).status_code for i in range(ASKS)]
     return sum(status != 200 for status in statuses) + sum(status != 400 for status in refused)

@@ -53,7 +53,7 @@ async def _measure(server: LiveServer, seconds: int) -> Result:
 
 
 async def _ask(server: LiveServer, request: bytes, seconds: float, pause_s: float) -> list[float]:
-    """How long each answer took."""
+    """Seconds of each answer."""
     connection, took, until_s = Connection(server.url), [], time.monotonic() + seconds
     while time.monotonic() < until_s or not took:
         began_s = time.monotonic()

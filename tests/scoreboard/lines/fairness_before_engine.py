@@ -79,7 +79,7 @@ def run(size: int, folder: Path) -> Result:
             server.ended()
         for kind, (alone_s, waits_s) in zip(KINDS, found, strict=True):
             usual_s = statistics.median(waits_s)
-            longest_s = max(waits_s)  # one that waits for all of the flood leaves none for those behind it
+            longest_s = max(waits_s)  # one that waits for all of the flood leaves none for those after it
             times = f"{usual_s * 1e3:.0f} ms, {longest_s * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
             figures.append(f"{kind.name} {where}: {times}")
             if longest_s > TIMES_ALONE * alone_s + MORE_S:

@@ -37,7 +37,7 @@ def run(size: int, folder: Path) -> Result:  # no server, no scratch
 
 
 def _tried(case: Case) -> tuple[str, float]:
-    """What is wrong, and how long it took: the shorter of two times, since others use this machine too."""
+    """The fault, and the time: the shorter of two, since others use this machine too."""
     ends = [_end(case), _end(case)] if case.is_bomb else [_end(case)]
     (got, _), seconds = ends[0], min(seconds for _, seconds in ends)
     if case.is_bomb and seconds > REFUSED_S:

@@ -70,7 +70,7 @@ def _try_many(size: int, number: int) -> tuple[int, list[str], int]:
 
 
 def _try(raw: bytes, type_: type[Wire], check: Callable[[Any], None], *, ignore_unknown: bool) -> tuple[str, bool]:
-    """What was wrong, and whether it was a request."""
+    """The fault, and True if it was a request."""
     began_s, message = time.monotonic(), ""
     try:
         check_structure(raw)

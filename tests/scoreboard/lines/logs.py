@@ -47,7 +47,7 @@ def _lines(log: Path) -> Iterator[str]:
 
 
 def _wrong_with(line: str) -> str:
-    """What this line should not hold, or nothing."""
+    """Text that this line should not hold, or nothing."""
     try:
         said: Any = json.loads(line)
     except ValueError:

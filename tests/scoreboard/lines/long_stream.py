@@ -39,7 +39,7 @@ QUERY = "?encoding_format=base64"
 
 
 class Row(msgspec.Struct):
-    """What is looked at of an answer's line."""
+    """The fields of an answer's line that are looked at."""
 
     type: str
     index: int = -1

@@ -38,14 +38,14 @@ PASSED_OVER = {
     "jpeg exif parts", "jpeg fill bytes between scans", "png profiles", "png texts", "png exif", "gif long sub-blocks",
     "pdf deflated zeros",
 }  # fmt: skip
-"""What no decoder sees: answered as the small image that it is."""
+"""Parts that no decoder sees: answered as the small image that it is."""
 TWO_FRAMES = "jpeg components"
 """Undecodable; all others are too large."""
 NUM_ALONE = 20
 MOST, NOISE_S = 3.0, 0.25
 LONGEST_BOMB_S = 5.0
 LONGEST_PAGE_S = 25.0
-"""The time limit of a page, once more for a wait behind another, and what it takes to end a process."""
+"""The time limit of a page, once more for a wait after another, and what it takes to end a process."""
 
 
 def _run(size: int, folder: Path) -> Result:

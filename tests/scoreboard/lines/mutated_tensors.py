@@ -40,7 +40,7 @@ WORDS = (
     (b"[4,8]", b"[8,4]"),
     (b"0" * 32, b"1" * 32),
 )
-"""What a header may say in the place of what it says."""
+"""Replacements in a header."""
 DESCRS = {"float32": "<f4", "float16": "<f2"}
 
 
@@ -125,7 +125,7 @@ def _failure(mutant: bytes, found: Found) -> str:
 
 
 def _difference(mutant: bytes, item: FeaturesItem) -> str:
-    """What an accepted file and its features disagree in; nothing when writing them again gives the same features."""
+    """The difference of an accepted file and its features; nothing when writing them again gives the same features."""
     data = bytes(item.data)
     if len(data) != ROWS * WIDTH * (4 if item.dtype == "float32" else 2) or not mutant.endswith(data):
         return "features that are not the file's last bytes"

@@ -19,7 +19,7 @@ from tests.scoreboard.lines.raw_http import get_bytes, request_bytes
 
 SAME, OTHER = "127.0.0.1", "127.0.0.2"
 CROWDS = (("idle,silent,head", (SAME, OTHER)), ("idle,head,body,body", (OTHER,)))
-"""What they do, and who is answered all the same."""
+"""The crowds' behavior, and the clients that are answered all the same."""
 
 MEASURED_S = 5.0
 """Beside the time in which they are opened, which counts as well."""

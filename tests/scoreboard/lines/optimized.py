@@ -18,7 +18,7 @@ CI = (
     "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refused_bytes.py",
     "tests/journey/test_per_item.py",
 )  # fmt: skip
-"""What refuses and checks; nightly runs everything."""
+"""The lines that refuse and check; nightly runs everything."""
 WHOLE = 2000
 """Asked for so many or more, the whole suite."""
 STRICT = ("-W", "error::PIL.Image.DecompressionBombWarning")

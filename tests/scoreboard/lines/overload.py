@@ -34,12 +34,12 @@ NUM_KEPT, NUM_COMPARED = 12, 2
 
 @dataclass
 class Step:
-    """What one step of load saw."""
+    """Results of one step of load."""
 
     answered_s: list[float] = field(default_factory=list)
     """When each request that got its vectors got them, on the monotonic clock."""
     refused_s: list[float] = field(default_factory=list)
-    """How long each refusal took."""
+    """Seconds of each refusal."""
     failures: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     scored: list[tuple["Asked", bytes]] = field(default_factory=list)
@@ -161,7 +161,7 @@ def _asked() -> Asked:
 
 
 def _is_right(server: LiveServer, asked: Asked, answer: bytes) -> bool:
-    """Whether the first scores are those of their pairs alone."""
+    """True if the first scores are those of their pairs alone."""
     assert asked.form is not None
     got = scores_in(asked.form, answer)
     some = {place: got[place] for place in range(NUM_COMPARED)}

@@ -112,7 +112,7 @@ def _read(files: LocalFiles, url: str, inside: bytes) -> str:
 
 @contextmanager
 def _swapped(allowed: Path) -> Iterator[None]:
-    """What is raced for, and the process that keeps swapping it."""
+    """The path that is raced for, while a process keeps swapping it."""
     outside = allowed.parent / "outside"
     (allowed / "swap").mkdir()
     for name in RACES:

@@ -69,7 +69,7 @@ async def _poison(server: LiveServer, *, is_query: bool) -> tuple[list[str], tup
 
 
 def _faults_of(status: int, answer: bytes, alone: dict[int, float], *, is_query: bool) -> list[str]:
-    """What is wrong with what the poisoned request was answered in the end."""
+    """Faults of the final answer to the poisoned request."""
     said = json.loads(answer)
     if is_query:
         named = (status, said["error"]["param"], said["error"]["index"])

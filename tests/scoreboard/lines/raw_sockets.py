@@ -70,7 +70,7 @@ async def _try_many(server: LiveServer, size: int) -> list[str]:
 
 
 async def _try(server: LiveServer, raw: bytes, *, num_pieces: int, half: bool) -> str:
-    """What was wrong, or nothing."""
+    """The fault, or nothing."""
     reader, writer = await asyncio.open_connection(*address(server))
     heard = b""
     try:

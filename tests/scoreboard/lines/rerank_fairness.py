@@ -53,7 +53,7 @@ class Small:
     seconds: float = 0.0
 
     def is_right(self, answer: bytes) -> bool:
-        """Whether this is the answer that it had alone."""
+        """True if this is the answer that it had alone."""
         if self.form is None:
             got, want = (from_base64(json.loads(one)["data"][0]["embedding"]) for one in (answer, self.alone))
             return bool(np.abs(got - want).max() <= TOLERANCE)
@@ -62,7 +62,7 @@ class Small:
 
 @dataclass
 class Flood:
-    """What the client with the thousand got: how long each took, and scores with their pairs."""
+    """Answers to the client with the thousand: seconds of each, and scores with their pairs."""
 
     seconds: list[float] = field(default_factory=list)
     looked_at: list[tuple[str, str, float]] = field(default_factory=list)
@@ -150,7 +150,7 @@ async def _flood(server: LiveServer, key: str, flood: Flood) -> None:
 
 
 async def _swapped(server: LiveServer, key: str, flood: Flood) -> list[str]:
-    """Which of the last scores are not those of their pairs alone."""
+    """Scores among the last that are not those of their pairs alone."""
     connection, wrong = Connection(server.url), []
     for query, document, got in flood.looked_at[-NUM_LOOKED_AT:]:
         answer = await connection.ask(_post(*scored("/score", query, [document]), key))

@@ -1,4 +1,4 @@
-"""SIGTERM under load, behind a router that learns late: every request that the server accepted is answered."""
+"""SIGTERM under load, after a router that learns late: every request that the server accepted is answered."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ from tests.scoreboard.lines.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad
 
 LAME_DUCK_S = 1.0
 LAG_S = 0.7
-"""What the router takes from the probe's turn until nobody is sent here any more."""
+"""Time of the router from the probe's change until nobody is sent here any more."""
 POLL_S = 0.05
 BUSY_S = 1.0
 NUM_AT_ONCE = 2

@@ -16,7 +16,7 @@ RAMP_S = 3.0
 FREED_S = 20.0
 MOST = 1.5
 NOISE_MS = 5.0
-"""What a shared machine adds to a 99th percentile of a few milliseconds by itself."""
+"""Noise of a shared machine in a 99th percentile of a few milliseconds."""
 
 START = b"POST /v1/embeddings HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
 PAGE = b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -32,7 +32,7 @@ KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("drips a body that nobody reads", b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n", b" "),
     ("is idle after its answer", b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n", b""),
 )
-"""What each says at once, and once a second from then on."""
+"""Bytes that each sends at once, and once a second from then on."""
 
 
 def _run(size: int, folder: Path) -> Result:
@@ -85,7 +85,7 @@ async def _be_slow(server: LiveServer, number: int, delay_s: float) -> float:
 
 
 def _is_over(client: socket.socket) -> bool:
-    """Whether the other side has ended it: nothing is read, so a slow reader stays one."""
+    """True if the other side has ended it: nothing is read, so a slow reader stays one."""
     state = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return state != TCP_ESTABLISHED
 
@@ -116,7 +116,7 @@ LINE = Line(
             size=80,
         ),
         Sabotage(
-            name="answers may wait for ever",
+            name="answers may wait indefinitely",
             file="service/http/server/connection.py",
             old='            self._give_up("write")\n',
             new="            pass\n",

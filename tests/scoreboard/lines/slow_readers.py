@@ -64,7 +64,7 @@ async def _measure(server: LiveServer, seconds: int) -> Result:
 
 
 async def _watch(server: LiveServer, front: Vitals, seconds: float) -> list[str]:
-    """What was more than stated meanwhile."""
+    """Figures that exceeded their limits meanwhile."""
     failures, until_s = [], time.monotonic() + seconds
     port = address(server)[1]
     while time.monotonic() < until_s:
@@ -128,7 +128,7 @@ async def _received(loop: asyncio.AbstractEventLoop, client: socket.socket, num_
 
 
 def _num_vectors(raw: bytes) -> int:
-    """How many vectors an answer in chunks has, if it is whole."""
+    """Number of vectors of an answer in chunks, if it is whole."""
     return raw.count(b'"object":"embedding"') if raw.endswith(b"0\r\n\r\n") else 0
 
 

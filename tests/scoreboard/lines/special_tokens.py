@@ -60,7 +60,7 @@ class Checker:
         self._special_ids = sorted(id_ for id_ in ids if id_ is not None)
 
     def fault(self, text: str, place: str, *, has_image: bool) -> str:
-        """What is wrong with the prompts of this text; nothing when all is well.
+        """The fault of this text's prompts; nothing when all is well.
 
         Args:
             text: a hostile one.

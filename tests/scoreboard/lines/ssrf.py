@@ -1,4 +1,4 @@
-"""Line 8: images by URL never reach what they must not, written out, behind a name, behind a redirect, or rebound.
+"""Line 8: images by URL never reach what they must not, written out, after a name, after a redirect, or rebound.
 
 The fetcher is the product's, over real sockets; its resolver is an argument. A part goes through a live server.
 """
@@ -79,7 +79,7 @@ async def _three_ways(trial: Trial, case: Case, number: int) -> None:
 
 
 async def _flip(trial: Trial, num_flips: int) -> None:
-    """A name whose answer changes between two questions, either way round, at the first hop or behind a redirect."""
+    """A name whose answer changes between two questions, either way round, at the first hop or after a redirect."""
     random = Random(10)
     for number in range(num_flips):
         public, hidden = random.choice(PUBLIC), random.choice(HIDDEN)

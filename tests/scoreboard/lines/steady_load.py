@@ -104,7 +104,7 @@ class SteadyLoad:
 
 
 def faults_of(load: SteadyLoad, server: LiveServer) -> list[str]:
-    """What was wrong with the answers of a server whose engines were killed: nothing but vectors and honest refusals.
+    """Faults among the answers of a server whose engines were killed: all but vectors and honest refusals.
 
     The items' own vectors are asked for afterwards, so a swapped or doubled answer shows as another item's vector.
     """

@@ -1,4 +1,4 @@
-"""What decoder processes hold is counted: files that take much memory, several at once, of each kind of decoder.
+"""Memory of decoder processes is counted: files that take much memory, several at once, of each kind of decoder.
 
 Memory is what the processes have beyond that of idle ones, read from outside. Little may be uncounted: what a process
 keeps for itself, and what it takes between two looks. Once all is done it is given back.

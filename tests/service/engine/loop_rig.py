@@ -81,7 +81,7 @@ class LoopRig:
 
     @property
     def reports(self) -> list[StepReport]:
-        """What is said of each step."""
+        """Reports of each step."""
         return [message for message in self.announcer.written if isinstance(message, StepReport)]
 
     @property

@@ -180,7 +180,7 @@ def test_what_is_said_between_steps_says_which_step_is_over(engine: LoopRig) -> 
     engine.inbox.put(Ping())
     engine.run(request(2, POISON), request(3, 3))
     numbers = [message.number if isinstance(message, StepStarted) else message.after for message in engine.sent]
-    assert numbers == [1, 2, 3, 4, 4]  # a pong behind the first step; a batch, its halves, their answer
+    assert numbers == [1, 2, 3, 4, 4]  # a pong after the first step; a batch, its halves, their answer
     began_s = [step.began_s for step in engine.started]
     assert began_s == sorted(began_s)
     assert abs(time.monotonic() - began_s[-1]) < 60

@@ -1,4 +1,4 @@
-"""The engine's loop with tiers that are shared: who is looked up, what is offered, and nobody waits for ever."""
+"""The engine's loop with tiers that are shared: who is looked up, what is offered, and nobody waits indefinitely."""
 
 import queue
 from typing import Any
@@ -38,7 +38,7 @@ class SlowTiers:
 
 
 class TieredRig(LoopRig):
-    """The engine's loop with such tiers behind its cache."""
+    """The engine's loop with such tiers after its cache."""
 
     def __init__(self) -> None:
         inbox: queue.Queue[Any] = queue.Queue()

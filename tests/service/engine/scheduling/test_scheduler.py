@@ -202,7 +202,7 @@ def test_a_failed_image_takes_the_other_images_of_its_request_along() -> None:
 
 
 def test_features_that_wait_behind_text_are_bounded() -> None:
-    """Text fills the queue; images must not pile up features behind it, round after round."""
+    """Text fills the queue; images must not pile up features after it, round after round."""
     one = scheduler(max_batch_requests=1, max_encoder_tokens=10)
     for id_ in range(50):
         one.add(request(id_, 5), 0.0)

@@ -1,4 +1,4 @@
-"""What becomes of requests when an engine ends, and of inputs that engines die of."""
+"""Requests when an engine ends, and inputs that engines die of."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is left of a request is looked at while it runs, and the engine says what it has kept."""
+"""The rest of a request is looked at while it runs, and the engine says what it has kept."""
 
 import asyncio
 import time

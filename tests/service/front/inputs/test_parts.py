@@ -1,4 +1,4 @@
-"""Which jobs run in parts, and that nothing runs of one that may still be refused."""
+"""Jobs that run in parts; nothing runs of one that may still be refused."""
 
 import random
 

@@ -51,7 +51,7 @@ def test_an_error_in_the_place_of_an_input_does_not_keep_the_request() -> None:
 
 
 def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_path: Path) -> None:
-    """It would be looked up behind the embedding's end; people add tokens and leave the weights as they are."""
+    """It would be looked up after the embedding's end; people add tokens and leave the weights as they are."""
     folder = tmp_path / "less"
     shutil.copytree(CHECKPOINT, folder)
     num_rows = json.loads((folder / "config.json").read_text())["text_config"]["vocab_size"]
