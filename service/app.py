@@ -9,7 +9,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
-from service.afterwards import AFTERWARDS
+from service.deferred_accounting import DEFERRED
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.front_link import FrontLink
 from service.front.engine_client.local_engine import LocalEngine
@@ -53,7 +53,7 @@ def create_app(settings: Settings, link: FrontLink, open_host: OpenHost = LocalE
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
-            AFTERWARDS.finish()
+            DEFERRED.finish()
             if tracing is not None:
                 await asyncio.to_thread(tracing.close)
 

@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import ERROR_CODES
-from service.afterwards import AFTERWARDS
+from service.deferred_accounting import DEFERRED
 from service.loop_histogram import LoopHistogram
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
@@ -125,7 +125,7 @@ class OfFront(Collector):
 
 def render(front: int) -> bytes:
     """The series of this front in Prometheus' text format, with all that has been answered."""
-    AFTERWARDS.finish()
+    DEFERRED.finish()
     return generate_latest(OfFront(front))
 
 

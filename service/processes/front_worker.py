@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from service import logs
-from service.afterwards import AFTERWARDS
 from service.app import create_app
+from service.deferred_accounting import DEFERRED
 from service.front.serving.process_tuning import new_event_loop, return_large_blocks
 from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
 from service.http.server.places import Places
@@ -51,7 +51,7 @@ async def _run(sock: socket.socket, passing: socket.socket, counts_fd: int, aren
     )
 
     def lost() -> None:
-        AFTERWARDS.finish()
+        DEFERRED.finish()
         logger.error("the main process exited; stopping this front")
         os._exit(1)
 

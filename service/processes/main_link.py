@@ -20,7 +20,7 @@ from service.front.engine_client.front_link import (
     EngineStatus,
     FollowsEngine,
     GiveUp,
-    Strikes,
+    SuspectNews,
 )
 from service.front.inputs.uuids import UuidStore
 from service.http.server.peers import Arrival, ArrivalVerdict
@@ -123,7 +123,7 @@ class MainLink:
 
     def _on_message(self, message: ToFront) -> None:
         match message:
-            case EngineStatus() | GiveUp() | EngineBroken() | Strikes():
+            case EngineStatus() | GiveUp() | EngineBroken() | SuspectNews():
                 if (follower := self._followers.get(message.model)) is not None:
                     follower.on_news(message)
                 else:

@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from service.front.admission.shared_table import SharedRows
-from service.front.engine_client.front_link import Loaded, Struck, Verdict
+from service.front.engine_client.front_link import Loaded, SuspectReport, Verdict
 from service.front.hub.hub import Hub
 from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import (
@@ -76,7 +76,7 @@ class MainProcess:
                 logger.info("metrics on %s", where)
             running = [asyncio.create_task(front.run()) for front in self._fronts]
             try:
-                await self._until_told()
+                await self._until_terminated()
             except ListenError:
                 self._has_failed = True
                 raise
@@ -87,7 +87,7 @@ class MainProcess:
                 remove_abandoned()
         return 1 if self._has_failed else 0
 
-    async def _until_told(self) -> None:
+    async def _until_terminated(self) -> None:
         """Listen when it is time, and watch the fronts, until a signal has closed the listener."""
         looked_s = time.monotonic()
         while (now_s := time.monotonic()) < self._close_at_s and not self._has_failed:
@@ -123,7 +123,7 @@ class MainProcess:
                     front.tell(keeper.status)
                 if self._num_signals:  # it was started before the signal, and has not heard of it
                     front.signal(signal.SIGTERM)
-            case Loaded() | Verdict() | Struck():
+            case Loaded() | Verdict() | SuspectReport():
                 self._hub.on_report(front, message)
             case ConnectionsChanged(by=changes):
                 for peer, by in changes.items():
@@ -150,11 +150,11 @@ class MainProcess:
     def _hear_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._told_to_end, number)
+            loop.add_signal_handler(number, self._on_terminate, number)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it
-            loop.add_signal_handler(signal.SIGHUP, self._hung_up)
+            loop.add_signal_handler(signal.SIGHUP, self._on_sighup)
 
-    def _told_to_end(self, number: signal.Signals) -> None:
+    def _on_terminate(self, number: signal.Signals) -> None:
         """Begin to drain; a second signal ends at once."""
         self._num_signals += 1
         is_ready = any(keeper.is_ready for keeper in self._hub.keepers)
@@ -164,10 +164,10 @@ class MainProcess:
             front.end()
             front.signal(signal.SIGTERM)
 
-    def _hung_up(self) -> None:
+    def _on_sighup(self) -> None:
         """Have the keys read again; drain where a terminal has closed."""
         if self._has_terminal:
-            self._told_to_end(signal.SIGHUP)
+            self._on_terminate(signal.SIGHUP)
             return
         for front in self._fronts:
             front.signal(signal.SIGHUP)

@@ -17,7 +17,7 @@ from service.front.engine_client.engine_state import RESTARTING
 from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
 from service.front.engine_client.pending import Pending, Place
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
-from service.front.engine_client.suspects import MAX_STRIKES, Suspects
+from service.front.engine_client.suspects import MAX_FAILED_RUNS, Suspects
 from service.front.tenant import SERVICE, Caller
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -125,7 +125,7 @@ class EngineClient:
         requests, self._unsent = self._unsent, []
         if not requests or self.channel is None:
             return
-        if self._suspects.strikes_by_digest:
+        if self._suspects.failed_runs:
             self._send_unsuspected(requests)
         else:
             self.channel.send(Submit(requests=requests))
@@ -174,7 +174,7 @@ class EngineClient:
         step = self._announced
         ids = step.ids if step is not None and step.number > self._after else []
         running = [id_ for id_ in ids if id_ in self._pending]
-        struck = self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
+        digests = self._suspects.add([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
             if pending.place == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
                 media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
@@ -186,11 +186,11 @@ class EngineClient:
         self.is_open = False
         self._unsent.clear()  # held with the others
         self._take_back(list(self._lent))
-        return struck
+        return digests
 
-    def struck_elsewhere(self, digests: Sequence[bytes]) -> None:
+    def add_suspects(self, digests: Sequence[bytes]) -> None:
         """Note what other fronts had in the engine that ended."""
-        self._suspects.strike_digests(digests, time.monotonic())
+        self._suspects.add_digests(digests, time.monotonic())
 
     def give_up(self) -> None:
         """Fail all requests: no engine will come soon."""
@@ -200,18 +200,18 @@ class EngineClient:
     def _send_unsuspected(self, requests: Sequence[Request]) -> None:
         """Send requests: suspects alone, and those that have ended three engines not at all."""
         assert self.channel is not None  # the caller has looked
-        strikes = self._suspects.strikes(requests, time.monotonic())
-        well = []
+        failed_runs = self._suspects.num_failed_runs(requests, time.monotonic())
+        allowed = []
         for request in requests:
-            num_strikes = strikes.get(request.id, 0)
-            if num_strikes >= MAX_STRIKES:
+            num_failed_runs = failed_runs.get(request.id, 0)
+            if num_failed_runs >= MAX_FAILED_RUNS:
                 self._take_back([media.slot.start for media in request.media if media.slot])
                 if (pending := self._pending.pop(request.id, None)) is not None:  # None: abandoned before it was sent
                     pending.settle(ModelError("internal_error", KILLS))
             else:
-                well.append(msgspec.structs.replace(request, alone=True) if num_strikes else request)
-        if well:
-            self.channel.send(Submit(requests=well))
+                allowed.append(msgspec.structs.replace(request, alone=True) if num_failed_runs else request)
+        if allowed:
+            self.channel.send(Submit(requests=allowed))
 
     def receive(self, message: EngineMessage) -> None:
         """Handle a message of the engine."""
@@ -236,7 +236,7 @@ class EngineClient:
         num_tokens, ran = 0, list[Ran]()
         for vector in step.vectors():
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
-                if self._suspects.strikes_by_digest:
+                if self._suspects.failed_runs:
                     self._suspects.clear(pending.request)
                 num_tokens += len(pending.request.plan.ids)
                 ran.append((vector, pending.request.plan.ids))

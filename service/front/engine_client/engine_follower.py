@@ -19,8 +19,8 @@ from service.front.engine_client.front_link import (
     GiveUp,
     Loaded,
     Outcome,
-    Strikes,
-    Struck,
+    SuspectNews,
+    SuspectReport,
     Verdict,
 )
 from service.ipc.announcements import Announcements
@@ -110,8 +110,8 @@ class EngineFollower:
                     self._client.refusal = message.refusal
             case GiveUp():
                 self._client.give_up()
-            case Strikes(digests=digests):
-                self._client.struck_elsewhere(digests)
+            case SuspectNews(digests=digests):
+                self._client.add_suspects(digests)
             case EngineBroken():
                 self._engines.put_nowait(message)
 
@@ -128,7 +128,7 @@ class EngineFollower:
                 self.ready = first
                 await self._serve(number, channel, announcements)
         finally:
-            self._link.report(Struck(model=self._model, digests=self._client.detach()))
+            self._link.report(SuspectReport(model=self._model, digests=self._client.detach()))
             channel.close()
             announcements.close()
 

@@ -46,7 +46,7 @@ class EngineBroken(ModelMessage, frozen=True, kw_only=True):
     reason: str
 
 
-class Strikes(ModelMessage, frozen=True, kw_only=True):
+class SuspectNews(ModelMessage, frozen=True, kw_only=True):
     """What other fronts had in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
@@ -69,14 +69,14 @@ class Verdict(ModelMessage, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Struck(ModelMessage, frozen=True, kw_only=True):
+class SuspectReport(ModelMessage, frozen=True, kw_only=True):
     """What a front had in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
 
 
-EngineNews = EngineStatus | GiveUp | EngineBroken | Strikes
-EngineReport = Loaded | Verdict | Struck
+EngineNews = EngineStatus | GiveUp | EngineBroken | SuspectNews
+EngineReport = Loaded | Verdict | SuspectReport
 
 
 class FollowsEngine(Protocol):

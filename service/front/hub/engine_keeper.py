@@ -24,8 +24,8 @@ from service.front.engine_client.front_link import (
     EngineStatus,
     GiveUp,
     Loaded,
-    Strikes,
-    Struck,
+    SuspectNews,
+    SuspectReport,
     Verdict,
 )
 from service.front.hub.engine_lines import EngineLines, HubFront
@@ -116,10 +116,10 @@ class EngineKeeper:
             case Verdict():
                 if message.engine == self._lines.number and self._lines.is_attached:
                     self._on_verdict(front, message)
-            case Struck(digests=digests):
+            case SuspectReport(digests=digests):
                 for other in self._fronts if digests else ():
                     if other is not front:
-                        other.tell(Strikes(model=self._model, digests=digests))
+                        other.tell(SuspectNews(model=self._model, digests=digests))
 
     def look(self) -> None:
         """Read what the engine has announced and reported so far."""

@@ -17,7 +17,7 @@ from service.front.serving.choice import Use, choose
 from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 
 SMALL_BODY_BYTES = 1 << 20
 """Bodies that are decoded in a millisecond or two; they take turns with larger ones."""
@@ -43,7 +43,7 @@ class Serving(Resources):
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
     keyring: Keyring | None = field(init=False)
-    turns: Turns = field(default_factory=Turns)
+    turns: LoopTimeSlices = field(default_factory=LoopTimeSlices)
     bodies: FairThreads = field(default_factory=lambda: FairThreads(1, "body", small=SMALL_BODY_BYTES, num_spare=0))
     towers: SharedTowers = field(init=False)
     models: tuple[ModelServing, ...] = field(init=False)

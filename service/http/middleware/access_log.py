@@ -14,7 +14,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send
 
 from service import metrics
-from service.afterwards import AFTERWARDS
+from service.deferred_accounting import DEFERRED
 from service.front.serving.serving import Serving
 from service.http.middleware.trace_context import trace_context
 from service.http.middleware.tracing import FinishedRequest, Tracing
@@ -154,7 +154,7 @@ class AccessLog:
                 request.status = CLIENT_CLOSED_REQUEST
             raise
         finally:
-            AFTERWARDS.add(partial(request.account, time.perf_counter(), self._tracing))
+            DEFERRED.add(partial(request.account, time.perf_counter(), self._tracing))
 
 
 def _template_of(path: str) -> str:

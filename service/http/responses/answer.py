@@ -19,10 +19,10 @@ from litestar import MediaType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
-from service.afterwards import AFTERWARDS
+from service.deferred_accounting import DEFERRED
 from service.front.admission.budget import AnswerLease
 from service.front.job import EmbedResult
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.front.usage import InputCounts
 from service.http.request_context import TENANT, RequestContext
 from service.http.tenant_counts import TENANTS
@@ -113,7 +113,7 @@ class StreamedReply:
         lease: of what the answer holds, given back as it is sent.
     """
 
-    turns: Turns
+    turns: LoopTimeSlices
     headers: Headers
     parts: BodyParts
     num_bytes: int
@@ -141,7 +141,7 @@ class StreamedReply:
         self.num_bytes = num_left
 
 
-def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, lease: AnswerLease) -> ASGIApp:
+def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type: str, lease: AnswerLease) -> ASGIApp:
     """An answer in one piece or streamed, whichever suits its size.
 
     Args:
@@ -160,7 +160,7 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, lea
 
 
 async def answer(
-    turns: Turns,
+    turns: LoopTimeSlices,
     make: Callable[[], msgspec.Struct | Sequence[msgspec.Struct | DeferredValue]],
     result: EmbedResult,
     fingerprint: str,
@@ -200,7 +200,7 @@ def observe(result: EmbedResult, context: RequestContext) -> None:
     if result.errors:
         fields.update(failed=len(result.errors), code=result.errors[0].code)
     note_inside(result.queue_ms, result.inference_ms)
-    AFTERWARDS.add(partial(_count, result.num_inputs, result.counts, fields.get(TENANT)))
+    DEFERRED.add(partial(_count, result.num_inputs, result.counts, fields.get(TENANT)))
 
 
 def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:

@@ -10,7 +10,7 @@ from litestar.types import ASGIApp
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.front.job import EmbedResult
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.http.responses.answer import BodyParts, facts, reply
 from service.outputs.dense import VectorFormat
 from service.stages import stage
@@ -30,7 +30,7 @@ Preference = tuple[float, int]
 
 
 def raw_answer(
-    turns: Turns, result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
+    turns: LoopTimeSlices, result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
 ) -> ASGIApp:
     """The vectors of a request as bytes; every input has been answered."""
     rows = [one.vector.rows[vector_format.dtype] for one in result.embedded]

@@ -14,7 +14,7 @@ from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads
 from service.front.admission.load import Load
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import InputLine
 
@@ -81,7 +81,7 @@ class ItemReader:
     base: EmbeddingRequest
     max_bytes: int
     ignore_unknown: bool
-    turns: Turns
+    turns: LoopTimeSlices
     bodies: FairThreads
 
     async def groups(self, lines: Iterator[InputLine | None]) -> AsyncIterator[list[Item]]:

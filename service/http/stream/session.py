@@ -23,7 +23,7 @@ from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import InputResult
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.http.errors import BUG
 from service.http.responses.answer import in_parts, slices
 from service.http.stream.answers import StreamTally
@@ -60,7 +60,7 @@ class StreamSession:
     window: StreamWindow
     rate_limit: StreamRateLimit
     tally: StreamTally
-    turns: Turns
+    turns: LoopTimeSlices
     send: Send
     vector_bytes: int
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)

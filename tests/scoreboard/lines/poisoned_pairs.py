@@ -127,8 +127,8 @@ LINE = Line(
         Sabotage(
             name="what ended the engine is never refused",
             file="service/front/engine_client/suspects.py",
-            old="MAX_STRIKES = 3",
-            new="MAX_STRIKES = 3000",
+            old="MAX_FAILED_RUNS = 3",
+            new="MAX_FAILED_RUNS = 3000",
             size=1,
         ),
         Sabotage(

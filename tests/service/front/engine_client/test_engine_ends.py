@@ -128,7 +128,7 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
 
 
 @played
-async def test_one_end_of_an_engine_is_one_strike_however_many_asked_for_the_same(stage: Stage) -> None:
+async def test_one_end_of_an_engine_is_one_failed_run_however_many_asked_for_the_same(stage: Stage) -> None:
     await stage.connect()
     same = [await stage.submit() for _ in range(4)]
     stage.client.announced(entered(1, *same))

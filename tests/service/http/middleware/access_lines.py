@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from service.afterwards import AFTERWARDS
+from service.deferred_accounting import DEFERRED
 from tests.conftest import LiveServer
 
 
@@ -38,12 +38,12 @@ def access_lines(level: int = logging.INFO) -> Iterator[list[Any]]:
     """Records that are logged in the `with`, where the log has a level."""
     logger, listener = logging.getLogger("cenote.access"), Listener()
     level_before = logger.level
-    AFTERWARDS.finish()  # what other tests have left
+    DEFERRED.finish()  # what other tests have left
     logger.addHandler(listener)
     logger.setLevel(level)
     try:
         yield listener.lines
-        AFTERWARDS.finish()
+        DEFERRED.finish()
     finally:
         logger.setLevel(level_before)
         logger.removeHandler(listener)

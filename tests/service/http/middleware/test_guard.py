@@ -8,12 +8,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 from litestar.types import ASGIApp
+from service.front.turns import Turns
 
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.shared_table import SharedTable
 from service.front.serving.serving import Serving
-from service.front.turns import Turns
 from service.http.middleware.guard import Guard
 from service.http.responses.answer import BodyParts, reply
 from tests.builders import answer_lease

@@ -12,14 +12,14 @@ from litestar import Litestar, get
 from litestar.params import FromPath
 from litestar.types import ASGIApp
 
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyParts, in_parts, reply, slices
 from service.http.server.listening import MetricsServer, server_config
 from service.outputs.printing import DeferredValue
 from service.settings import Settings
 from tests.builders import answer_lease
 
-TURNS = Turns()
+TURNS = LoopTimeSlices()
 CHUNK = b"1" * (SLICE_BYTES // 2)
 NUM_CHUNKS = 40
 
@@ -83,7 +83,7 @@ def test_a_client_that_leaves_or_waits_harms_nobody(url: str) -> None:
 
 def test_slices_take_turns_with_each_other_and_with_everybody_else() -> None:
     async def story() -> str:
-        turns, order = Turns(), []
+        turns, order = LoopTimeSlices(), []
 
         async def stream(name: str) -> None:
             for _ in range(4):

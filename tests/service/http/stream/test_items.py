@@ -7,7 +7,7 @@ import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.fairness.threads import FairThreads
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.items import SLICE_LINES, ItemReader
 from service.http.stream.lines import InputLine, LineSplitter
@@ -16,7 +16,7 @@ NUM_LINES = 2_000
 LONG = b'{"input":"%b"}\n' % (b"x" * MAX_BYTES_ON_LOOP)
 
 
-def reader_of(turns: Turns) -> ItemReader:
+def reader_of(turns: LoopTimeSlices) -> ItemReader:
     bodies = FairThreads(1, "body", small=1)
     return ItemReader(EmbeddingRequest(), 1 << 20, ignore_unknown=False, turns=turns, bodies=bodies)
 
@@ -26,7 +26,7 @@ def test_streams_share_the_lines_of_a_turn(line: bytes) -> None:
     """Of four streams with 2,000 lines in one piece each, no turn has more than a slice, and all are read."""
 
     async def story() -> tuple[list[int], list[int]]:
-        turns, looked_at = Turns(), [0]
+        turns, looked_at = LoopTimeSlices(), [0]
 
         def counted(lines: Iterator[InputLine | None]) -> Iterator[InputLine | None]:
             for one in lines:
@@ -55,7 +55,7 @@ def test_streams_share_the_lines_of_a_turn(line: bytes) -> None:
 
 def test_a_long_line_is_read_in_its_place() -> None:
     async def story() -> list[list[int]]:
-        reader = reader_of(Turns())
+        reader = reader_of(LoopTimeSlices())
         body = b'{"input":"a"}\n' + LONG + b'{"input":"b"}\n' * 2
         return [[item.index for item in group] async for group in reader.groups(LineSplitter(1 << 20).feed(body))]
 

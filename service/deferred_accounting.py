@@ -21,7 +21,7 @@ MAX_DUE = 1024
 """More is done without delay: memory is not for the work of a burst."""
 
 
-class Afterwards:
+class DeferredAccounting:
     """Work that is due; used on the event loop."""
 
     def __init__(self) -> None:
@@ -59,5 +59,5 @@ class Afterwards:
                     logger.exception("a request could not be counted")
 
 
-AFTERWARDS = Afterwards()
+DEFERRED = DeferredAccounting()
 """The process's own."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Turns:
+class LoopTimeSlices:
     """First come, first served; between two slices everybody else has a turn."""
 
     def __init__(self) -> None:

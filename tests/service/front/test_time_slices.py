@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from service.front.turns import Turns
+from service.front.time_slices import LoopTimeSlices
 
 
 def test_slices_of_two_take_turns_and_the_loop_goes_on_between_them() -> None:
     async def story() -> None:
-        turns, seen, num_turns = Turns(), list[str](), 0
+        turns, seen, num_turns = LoopTimeSlices(), list[str](), 0
 
         async def count() -> None:
             nonlocal num_turns
@@ -32,7 +32,7 @@ def test_slices_of_two_take_turns_and_the_loop_goes_on_between_them() -> None:
 
 def test_an_error_comes_through_and_holds_up_nobody() -> None:
     async def story() -> None:
-        turns = Turns()
+        turns = LoopTimeSlices()
         with pytest.raises(ZeroDivisionError):
             await turns.take(lambda: 1 // 0)
         assert await turns.take(lambda: "a") == "a"

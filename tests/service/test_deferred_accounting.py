@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from service import metrics
-from service.afterwards import AFTERWARDS, DELAY_S, MAX_AT_ONCE, MAX_DUE, Afterwards
+from service.deferred_accounting import DEFERRED, DELAY_S, MAX_AT_ONCE, MAX_DUE, DeferredAccounting
 from service.logs import LineHandler, together
 
 
@@ -40,7 +40,7 @@ def test_work_is_done_a_moment_later_in_order_and_never_much_at_once() -> None:
     turns: list[int] = []
 
     async def run() -> None:
-        afterwards, loop = Afterwards(), asyncio.get_running_loop()
+        afterwards, loop = DeferredAccounting(), asyncio.get_running_loop()
         began_s = loop.time()  # the time runs from the first that is added, however long the others take
         for number in range(3 * MAX_AT_ONCE):
             afterwards.add(partial(done.append, number))
@@ -60,7 +60,7 @@ def test_a_burst_is_not_kept_without_end() -> None:
     done: list[int] = []
 
     async def run() -> None:
-        afterwards = Afterwards()
+        afterwards = DeferredAccounting()
         for number in range(MAX_DUE + 10):
             afterwards.add(partial(done.append, number))
         assert done == list(range(10))
@@ -72,7 +72,7 @@ def test_a_burst_is_not_kept_without_end() -> None:
 
 def test_another_loop_does_what_an_ended_one_has_left() -> None:
     done: list[int] = []
-    afterwards = Afterwards()
+    afterwards = DeferredAccounting()
 
     async def add(number: int, wait_s: float) -> None:
         afterwards.add(partial(done.append, number))
@@ -87,7 +87,7 @@ def test_work_that_fails_is_logged_and_leaves_the_rest(caplog: pytest.LogCapture
     done: list[int] = []
 
     async def run() -> None:
-        afterwards = Afterwards()
+        afterwards = DeferredAccounting()
         afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
         afterwards.add(partial(done.append, 1))
         afterwards.finish()
@@ -99,7 +99,7 @@ def test_work_that_fails_is_logged_and_leaves_the_rest(caplog: pytest.LogCapture
 
 def test_who_looks_at_the_metrics_sees_what_is_due() -> None:
     async def run() -> bytes:
-        AFTERWARDS.add(metrics.TRUNCATED.inc)
+        DEFERRED.add(metrics.TRUNCATED.inc)
         return metrics.render(0)
 
     def truncated(text: bytes) -> float:
@@ -146,7 +146,7 @@ def test_a_stream_that_cannot_be_written_to_fails_nobody(monkeypatch: pytest.Mon
         done.append(number)
 
     async def run() -> None:
-        afterwards = Afterwards()
+        afterwards = DeferredAccounting()
         for number in range(3):
             afterwards.add(partial(log_and_count, number))
         await asyncio.sleep(4 * DELAY_S)
@@ -175,14 +175,14 @@ def test_a_malformed_call_raises_nothing_while_lines_are_held(
 
 def test_the_backlog_of_an_ended_loop_is_done_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
-    afterwards = Afterwards()
+    afterwards = DeferredAccounting()
 
     async def add(num: int, wait_s: float) -> None:
         for number in range(num):
             afterwards.add(partial(done.append, number))
         await asyncio.sleep(wait_s)
 
-    monkeypatch.setattr("service.afterwards.DELAY_S", 3600)  # however slow the machine is, this loop ends before
+    monkeypatch.setattr("service.deferred_accounting.DELAY_S", 3600)  # this loop ends before, however slow the machine
     asyncio.run(add(MAX_DUE, 0))
     assert not done
     monkeypatch.undo()
