@@ -21,7 +21,7 @@ from service.prompt.text_side import TextSide, plan_of
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer_check import check_tokenizer
-from service.prompt.truncation import Budget, Fixed, Side, Truncation
+from service.prompt.truncation import Fixed, Side, TokenBudget, Truncation
 
 NO_TURNS = "The conversation has 0 turns; at least one with text, an image or a video is needed."
 OPEN_AND_CLOSED = (
@@ -90,7 +90,7 @@ class PromptBuilder:
         side = self._profile.side(conversation)
         most = self._most_tokens(side)
         limit = min(truncation.max_tokens, most)
-        budget = Budget(truncation, limit, most, param, index)
+        budget = TokenBudget(truncation, limit, most, param, index)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         kinds = set(map(type, pieces))
@@ -139,7 +139,7 @@ class PromptBuilder:
         if pieces is None:
             return None
         limit = self._profile.max_tokens
-        budget = Budget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
+        budget = TokenBudget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
         side = self._profile.side(like)
         has_ends = self._has_ends(like, side)
         before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
@@ -159,7 +159,7 @@ class PromptBuilder:
         text = self._tokenizer.bound.clip(piece.text[start:stop], limit, side)
         return piece._replace(text=piece.text[:start] + text + piece.text[stop:])
 
-    def _refuse_hopeless(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> None:
+    def _refuse_hopeless(self, pieces: Sequence[Piece], has_ends: bool, budget: TokenBudget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
         kept = pieces if budget.truncation.side is None else [_fixed(piece) for piece in pieces]
         num_chars = max((len(piece.text) for piece in kept if isinstance(piece, TextPiece)), default=0)
@@ -172,7 +172,7 @@ class PromptBuilder:
             budget.refuse(max(num_least, fixed.num_tokens if fixed else 0), fixed, is_least=True)
         budget.refuse_chars(num_chars, max_chars)
 
-    def _count_fixed(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> Fixed | None:
+    def _count_fixed(self, pieces: Sequence[Piece], has_ends: bool, budget: TokenBudget) -> Fixed | None:
         """Count the tokens that cannot be cut, where they alone are too many and can be counted at little cost."""
         fixed = [_fixed(piece) for piece in pieces]
         if sum(len(piece.text) for piece in fixed if isinstance(piece, TextPiece)) > MAX_REPEATED_CHARS:
@@ -187,7 +187,7 @@ class PromptBuilder:
             return self._tokenizer.bound.least_tokens(piece.text, enough)
         return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
 
-    def _tokenize(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> PromptBuffer:
+    def _tokenize(self, pieces: Sequence[Piece], has_ends: bool, budget: TokenBudget) -> PromptBuffer:
         buffer = PromptBuffer(list(self._tokenizer.head_token_ids) if has_ends else [])
         for piece in pieces:
             if isinstance(piece, TokenPiece):
@@ -202,7 +202,7 @@ class PromptBuilder:
             buffer.token_ids += self._tokenizer.tail_token_ids
         return buffer
 
-    def _add_text(self, buffer: PromptBuffer, piece: TextPiece, budget: Budget) -> None:
+    def _add_text(self, buffer: PromptBuffer, piece: TextPiece, budget: TokenBudget) -> None:
         if piece.cuttable and piece.user_start is not None:
             stop = len(piece.text) - piece.num_after
             token_ids, own = self._tokenizer.encode_between(
@@ -220,7 +220,7 @@ class PromptBuilder:
     def _token_ids(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
 
-    def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
+    def _refuse_media_tokens(self, token_ids: Sequence[int], budget: TokenBudget) -> None:
         for pad_id in self._pads.values():
             if num_pads := token_ids.count(pad_id):
                 message = (

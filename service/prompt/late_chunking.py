@@ -16,7 +16,7 @@ from service.outputs.plan import TokenPlan
 from service.prompt.plain_texts import TextFrame
 from service.prompt.prompt import Chunk, Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
-from service.prompt.truncation import Budget, Fixed, Truncation
+from service.prompt.truncation import Fixed, TokenBudget, Truncation
 
 CONTEXT_TOKENS = 256
 """Most tokens that a later window repeats of what stands before it; at most half of a window's room, too."""
@@ -69,7 +69,7 @@ class LateChunks:
         truncation: Truncation,
         model_limit: int,
         params: Sequence[str],
-        check_special: Callable[[Sequence[int], Budget], None] | None,
+        check_special: Callable[[Sequence[int], TokenBudget], None] | None,
     ) -> None:
         """Take no chunk yet.
 
@@ -160,7 +160,7 @@ class LateChunks:
         self._chunks.append(own)
         self._truncated.append(num_excess > 0)
 
-    def _refuse_excess(self, num_excess: int, num_tokens: int, num_fixed: int, budget: Budget) -> None:
+    def _refuse_excess(self, num_excess: int, num_tokens: int, num_fixed: int, budget: TokenBudget) -> None:
         """Raise where a chunk is too long and may not be cut, or where nothing would be left of it beside others."""
         num_whole, num_least = self._num_around + num_tokens, int(len(self._params) > 1)
         if self._truncation.side is None:
@@ -179,8 +179,8 @@ class LateChunks:
             budget.refuse_chars(len(kept), max_chars)
         return bound.clip(text, limit, side) if side else text
 
-    def _budget(self, index: int) -> Budget:
-        return Budget(self._truncation, self._limit, self._model_limit, self._params[index], index)
+    def _budget(self, index: int) -> TokenBudget:
+        return TokenBudget(self._truncation, self._limit, self._model_limit, self._params[index], index)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         if self._check_special is None:

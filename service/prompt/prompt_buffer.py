@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from service.errors import InputError
 from service.prompt.cutting import Cutting
 from service.prompt.prompt import Placeholder
-from service.prompt.truncation import Budget, Fixed
+from service.prompt.truncation import Fixed, TokenBudget
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class PromptBuffer:
     """Token ids that truncation may remove, ascending: a run for each text."""
     truncated: bool = False
 
-    def truncate(self, budget: Budget, cutting: Cutting) -> None:
+    def truncate(self, budget: TokenBudget, cutting: Cutting) -> None:
         """Cut to the budget's limit, which the prompt exceeds; later images move left.
 
         Raises:

@@ -10,7 +10,7 @@ from service.errors import InputError
 from service.outputs.plan import TokenPlan
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.truncation import Budget, Truncation
+from service.prompt.truncation import TokenBudget, Truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def build_token_array(
     token_ids, limit = array.token_ids, min(truncation.max_tokens, profile.max_tokens)
     num_excess, media_tokens = len(token_ids) - limit, profile.media_tokens
     if num_excess > 0 and truncation.side is None:
-        Budget(truncation, limit, profile.max_tokens, param, index).refuse(len(token_ids))
+        TokenBudget(truncation, limit, profile.max_tokens, param, index).refuse(len(token_ids))
     for place, token_id in enumerate(token_ids):
         if not 0 <= token_id < num_ids:
             got = f"the token id {token_id}" if abs(token_id) <= MAX_INT32 else "a number that is far from it"

@@ -49,7 +49,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TokenBudget:
     """The tokens that one prompt may have, and whom an error is about.
 
     Attributes:
