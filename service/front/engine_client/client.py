@@ -15,7 +15,7 @@ from service.front.admission.forward_rate import ForwardRate
 from service.front.engine_client.engine_request import request_of
 from service.front.engine_client.engine_state import RESTARTING
 from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
-from service.front.engine_client.pending import Pending, Place
+from service.front.engine_client.pending import Pending, PendingState
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_FAILED_RUNS, Suspects
 from service.front.tenant import SERVICE, Caller
@@ -106,14 +106,14 @@ class EngineClient:
         ids = [next(self._ids) for _ in prompts]
         num_tokens = sum(len(prompt.plan.ids) for prompt, _ in prompts)
         bundle = Bundle(CURRENT_PARTY.get().request, ids[0], num_tokens)
-        place: Place = "sent" if self.is_open else "sent_again"  # the health probe is each engine's own
+        state: PendingState = "sent" if self.is_open else "sent_again"  # the health probe is each engine's own
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._send_unsent)
         submitted = []
         for id_, (prompt, loaded) in zip(ids, prompts, strict=True):
             request = request_of(id_, prompt, loaded, asks, caller, bundle)
             items = {one.key: at.item for at, one in zip(prompt.placeholders, loaded, strict=True)} if loaded else {}
-            self._pending[id_] = pending = Pending(request, items, place)
+            self._pending[id_] = pending = Pending(request, items, state)
             submitted.append(pending)
             self._unsent.append(request)
             if len(self._unsent) >= MAX_UNSENT:  # the engine begins with these while the others are made
@@ -153,9 +153,9 @@ class EngineClient:
     def open(self) -> None:
         """Open the engine to all requests after its health probe; those held from the last engine are sent first."""
         self.is_open = True
-        again = [pending for pending in self._pending.values() if pending.place == "held"]
+        again = [pending for pending in self._pending.values() if pending.state == "held"]
         for pending in again:
-            pending.place = "sent_again"
+            pending.state = "sent_again"
         if again:
             logger.info("resubmitting %d requests not started by the previous engine", len(again))
             self._series.sent_again.inc(len(again))
@@ -176,11 +176,11 @@ class EngineClient:
         running = [id_ for id_ in ids if id_ in self._pending]
         digests = self._suspects.add([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
-            if pending.place == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
+            if pending.state == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
                 media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
                 pending.request = msgspec.structs.replace(pending.request, media=media)
-                pending.place = "held"
-            elif pending.place != "held":
+                pending.state = "held"
+            elif pending.state != "held":
                 self._pending.pop(id_).settle(self.refusal.error())
         self.channel = None
         self.is_open = False

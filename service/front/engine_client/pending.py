@@ -10,7 +10,7 @@ from service.ipc.messages import Request
 from service.media.item import MediaItem
 from service.outputs.block import Vector
 
-Place = Literal["sent", "held", "sent_again"]
+PendingState = Literal["sent", "held", "sent_again"]
 
 
 class Pending(msgspec.Struct, eq=False):
@@ -21,14 +21,14 @@ class Pending(msgspec.Struct, eq=False):
     Attributes:
         request: as it was sent.
         items: its media by content key.
-        place: `held` is between two engines; `sent_again` is with its second, and gets no third.
+        state: `held` is between two engines; `sent_again` is with its second, and gets no third.
         outcome: the vector, or the error of this request; None until one is there.
         wait: of who waits for it and for others.
     """
 
     request: Request
     items: dict[bytes, MediaItem]
-    place: Place = "sent"
+    state: PendingState = "sent"
     outcome: Vector | Exception | None = None
     wait: "Wait | None" = None
     _future: asyncio.Future[Vector] | None = None
@@ -47,7 +47,7 @@ class Pending(msgspec.Struct, eq=False):
         if self._future is not None:
             self._tell()
         if self.wait is not None:
-            self.wait.heard(is_failure=isinstance(outcome, Exception))
+            self.wait.on_outcome(is_failure=isinstance(outcome, Exception))
 
     def cancel(self) -> None:
         """Nobody wants it any more."""
@@ -89,7 +89,7 @@ class Wait:
         """Wait for a time at most; whether it is over."""
         return bool((await asyncio.wait([self._over], timeout=seconds))[0])
 
-    def heard(self, *, is_failure: bool) -> None:
+    def on_outcome(self, *, is_failure: bool) -> None:
         """Count an outcome."""
         self._num_left -= 1
         is_over = self._num_left == 0 or (is_failure and not self._per_item)
