@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from service.front.admission.shared_table import SharedRows
-from service.front.engine_client.front_link import Loaded, SuspectReport, Verdict
+from service.front.engine_client.front_link import Loaded, ProbeResult, SuspectReport
 from service.front.hub.hub import Hub
 from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import (
@@ -28,7 +28,7 @@ from service.http.server.listening import (
 )
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
-from service.processes.messages import Answer, AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, ToMain
+from service.processes.messages import AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, Reply, ToMain
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -123,7 +123,7 @@ class MainProcess:
                     front.tell(keeper.status)
                 if self._num_signals:  # it was started before the signal, and has not heard of it
                     front.signal(signal.SIGTERM)
-            case Loaded() | Verdict() | SuspectReport():
+            case Loaded() | ProbeResult() | SuspectReport():
                 self._hub.on_report(front, message)
             case ConnectionsChanged(by=changes):
                 for peer, by in changes.items():
@@ -138,10 +138,10 @@ class MainProcess:
                 self._rows.clear(front.index)
 
     def _answer(self, front: FrontProcess, number: int, body: Coroutine[Any, Any, bytes]) -> None:
-        """Answer a front's question when the others have said theirs."""
+        """Reply a front's question when the others have said theirs."""
 
         async def answer() -> None:
-            front.tell(Answer(number=number, body=await body))
+            front.tell(Reply(number=number, body=await body))
 
         task = asyncio.create_task(answer())
         self._answering.add(task)

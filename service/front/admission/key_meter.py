@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from service.errors import UnavailableError
 from service.front.admission.key_file import ApiKey
-from service.front.admission.shared_table import Counts, SharedTable
+from service.front.admission.shared_table import Published, SharedTable
 
 BUSY_RETRY_S = 1.0
 """`Retry-After` at the limit of concurrent requests: when one ends is not known."""
@@ -76,7 +76,7 @@ class KeyMeter:
             return 0.0
         return self._charge(self._table.others(self._name), self.key.max_requests_per_s)
 
-    def _charge(self, theirs: Counts, rate: float) -> float:
+    def _charge(self, theirs: Published, rate: float) -> float:
         now_ns, each_ns = int(self._now() * 1e9), int(1e9 / rate)
         burst_ns = max(BURST_NS, each_ns)
         used_up_ns = max(self._used_up_ns, theirs.until_ns)
@@ -92,14 +92,14 @@ class KeyMeter:
             self._show()
         return 0.0
 
-    def _check_concurrent(self, theirs: Counts) -> None:
+    def _check_concurrent(self, theirs: Published) -> None:
         most = self.key.max_concurrent_requests
         num_under_way = self.num_under_way + theirs.first
         if most is not None and num_under_way >= most:
             message = f"this key has {num_under_way} requests under way; it may have {most}"
             raise UnavailableError("rate_limit_exceeded", message, retry_after_s=BUSY_RETRY_S)
 
-    def _pay(self, theirs: Counts) -> None:
+    def _pay(self, theirs: Published) -> None:
         rate = self.key.max_requests_per_s
         if rate is not None and (wait_s := self._charge(theirs, rate)):
             message = f"this key may send {rate:g} requests a second"

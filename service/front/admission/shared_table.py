@@ -18,7 +18,7 @@ and read whole.
 
 A row has the numbers of `SERVICE_WIDE`, and a table by a 64-bit hash of all other names, in buckets of `NUM_WAYS`:
 
-    service-wide  five words for each name: four counts and a time (`Counts`)
+    service-wide  five words for each name: four counts and a time (`Published`)
     hashes        NUM_BUCKETS x NUM_WAYS words; 0 is a free entry
     numbers       five words for each of these
 
@@ -59,7 +59,7 @@ ROW_BYTES = NUMBERS_AT + NUM_ENTRIES * NUMBERS.size
 WIDE_AT = {name: place * NUMBERS.size for place, name in enumerate(SERVICE_WIDE)}
 
 
-class Counts(NamedTuple):
+class Published(NamedTuple):
     """Four counts under one name, and a time in ns on `time.monotonic`, 0 for none: one clock for a whole machine."""
 
     first: int = 0
@@ -69,7 +69,7 @@ class Counts(NamedTuple):
     until_ns: int = 0
 
 
-NOTHING = Counts()
+NOTHING = Published()
 
 
 class SharedRows:
@@ -133,37 +133,37 @@ class SharedTable:
         if place is not None:
             NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
         elif first or second or third or fourth or until_ns:
-            self._enter(key, Counts(first, second, third, fourth, until_ns))
+            self._enter(key, Published(first, second, third, fourth, until_ns))
 
-    def others(self, name: str) -> Counts:
+    def others(self, name: str) -> Published:
         """The sums of what the others publish, with the latest of their times."""
         published = self._published(name)
         if len(published) < 2:
             return published[0] if published else NOTHING
         first, second, third, fourth, until_ns = zip(*published, strict=True)
-        return Counts(sum(first), sum(second), sum(third), sum(fourth), max(until_ns))
+        return Published(sum(first), sum(second), sum(third), sum(fourth), max(until_ns))
 
-    def latest(self, name: str) -> Counts:
+    def latest(self, name: str) -> Published:
         """What that of the others publishes that has the latest time."""
         return max(self._published(name), key=lambda one: one.until_ns, default=NOTHING)
 
-    def _published(self, name: str) -> list[Counts]:
+    def _published(self, name: str) -> list[Published]:
         """What the others publish, one by one."""
         memory, wide_at = self._memory, WIDE_AT.get(name)
         if wide_at is not None:
-            return [Counts(*NUMBERS.unpack_from(memory, row + wide_at)) for row in self._other_rows]
-        key, published = _hash(name), list[Counts]()
+            return [Published(*NUMBERS.unpack_from(memory, row + wide_at)) for row in self._other_rows]
+        key, published = _hash(name), list[Published]()
         begin = HASHES_AT + key[0] * BUCKET_BYTES
         for row in self._other_rows:
             at = memory.find(key, row + begin, row + begin + BUCKET_BYTES)
             if at >= 0:
                 place = (at - row - HASHES_AT) // WORD
-                one = Counts(*NUMBERS.unpack_from(memory, row + NUMBERS_AT + place * NUMBERS.size))
+                one = Published(*NUMBERS.unpack_from(memory, row + NUMBERS_AT + place * NUMBERS.size))
                 if memory[at : at + WORD] == key:  # else it was freed meanwhile, and these may be another name's
                     published.append(one)
         return published
 
-    def _enter(self, key: bytes, counts: Counts) -> None:
+    def _enter(self, key: bytes, counts: Published) -> None:
         """Begin an entry, if its bucket has a free one; numbers first, so that no reader finds older ones."""
         place = self._free_place(key)
         if place is not None:

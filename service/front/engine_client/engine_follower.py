@@ -19,9 +19,9 @@ from service.front.engine_client.front_link import (
     GiveUp,
     Loaded,
     Outcome,
+    ProbeResult,
     SuspectNews,
     SuspectReport,
-    Verdict,
 )
 from service.ipc.announcements import Announcements
 from service.ipc.channel import AsyncChannel
@@ -162,7 +162,7 @@ class EngineFollower:
                 self._client.close()
             elif outcome == "right" and not self._client.is_open:
                 self._client.open()
-            self._link.report(Verdict(model=self._model, engine=number, outcome=outcome, reason=reason))
+            self._link.report(ProbeResult(model=self._model, engine=number, outcome=outcome, reason=reason))
             if outcome == "wrong":
                 return
             await asyncio.sleep(self._known_answer_s)

@@ -61,7 +61,7 @@ class Loaded(ModelMessage, frozen=True, kw_only=True):
     start: Start
 
 
-class Verdict(ModelMessage, frozen=True, kw_only=True):
+class ProbeResult(ModelMessage, frozen=True, kw_only=True):
     """What a front's health probe said of an engine."""
 
     engine: int
@@ -76,7 +76,7 @@ class SuspectReport(ModelMessage, frozen=True, kw_only=True):
 
 
 EngineNews = EngineStatus | GiveUp | EngineBroken | SuspectNews
-EngineReport = Loaded | Verdict | SuspectReport
+EngineReport = Loaded | ProbeResult | SuspectReport
 
 
 class FollowsEngine(Protocol):

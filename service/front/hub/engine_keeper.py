@@ -24,9 +24,9 @@ from service.front.engine_client.front_link import (
     EngineStatus,
     GiveUp,
     Loaded,
+    ProbeResult,
     SuspectNews,
     SuspectReport,
-    Verdict,
 )
 from service.front.hub.engine_lines import EngineLines, HubFront
 from service.front.hub.engine_process import EngineProcess, start_engine
@@ -113,9 +113,9 @@ class EngineKeeper:
                 if self._keeping is None:
                     self._keeping = asyncio.create_task(self._keep(start))
                 self._lines.connect_all()
-            case Verdict():
+            case ProbeResult():
                 if message.engine == self._lines.number and self._lines.is_attached:
-                    self._on_verdict(front, message)
+                    self._on_probe(front, message)
             case SuspectReport(digests=digests):
                 for other in self._fronts if digests else ():
                     if other is not front:
@@ -279,19 +279,19 @@ class EngineKeeper:
                 return
             last_s = now_s
 
-    def _on_verdict(self, front: HubFront, verdict: Verdict) -> None:
+    def _on_probe(self, front: HubFront, probe: ProbeResult) -> None:
         """Go on with the engine or not, as a health probe says. Late is not wrong: it waits like any request."""
-        if verdict.outcome == "right":
+        if probe.outcome == "right":
             front.links[self._model].is_ready = True
             if not self.is_ready:
                 self._become_ready()
             return
-        if verdict.outcome == "late" and self.is_ready:
-            logger.warning("the known question was not answered in time: %s", verdict.reason)
+        if probe.outcome == "late" and self.is_ready:
+            logger.warning("the known question was not answered in time: %s", probe.reason)
             return
-        if verdict.outcome == "wrong":
+        if probe.outcome == "wrong":
             self._series.wrong_answers.inc()
-            logger.error("this engine is not used: %s", verdict.reason)
+            logger.error("this engine is not used: %s", probe.reason)
         else:
             logger.error("the known question was not answered; this engine is not used")
         self._discard("the engine failed its known-answer check and is restarting")

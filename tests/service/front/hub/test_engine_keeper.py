@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from service import metrics
-from service.front.engine_client.front_link import EngineStatus, Loaded, Verdict
+from service.front.engine_client.front_link import EngineStatus, Loaded, ProbeResult
 from service.front.hub import engine_keeper
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import EngineLink
@@ -114,8 +114,8 @@ class Kept:
     def begin(self, number: int, began_s: float) -> None:
         self.write(StepStarted(number=number, kind="forward", num_tokens=100, ids=[], began_s=began_s))
 
-    def judge(self, outcome: Any, engine: int = 1) -> None:
-        self.keeper.on_report(self.front, Verdict(model=0, engine=engine, outcome=outcome, reason="why"))
+    def probe(self, outcome: Any, engine: int = 1) -> None:
+        self.keeper.on_report(self.front, ProbeResult(model=0, engine=engine, outcome=outcome, reason="why"))
 
     @property
     def states(self) -> list[str]:
@@ -154,7 +154,7 @@ def test_a_report_is_counted_once_and_ends_its_step(kept: Kept) -> None:
 
 
 def test_an_engine_that_announces_nonsense_is_not_used(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
-    kept.judge("right")
+    kept.probe("right")
     os.write(kept.announcements.theirs, b"\x03\0\0\0abc")
     kept.keeper._on_message(Pong(after=0))
     assert kept.states == ["ready", "restarting"]
@@ -163,10 +163,10 @@ def test_an_engine_that_announces_nonsense_is_not_used(kept: Kept, caplog: pytes
 
 def test_an_engine_is_ready_by_its_first_right_answer_and_a_late_one_does_not_end_it(kept: Kept) -> None:
     assert not kept.keeper.is_ready
-    kept.judge("right", engine=0)  # of one before it
+    kept.probe("right", engine=0)  # of one before it
     assert not kept.keeper.is_ready
-    kept.judge("right")
-    kept.judge("late")
+    kept.probe("right")
+    kept.probe("late")
     assert (kept.keeper.is_ready, kept.keeper.was_ready, kept.front.links[0].is_ready) == (True, True, True)
     assert kept.states == ["ready"]
 
@@ -174,7 +174,7 @@ def test_an_engine_is_ready_by_its_first_right_answer_and_a_late_one_does_not_en
 @pytest.mark.parametrize(("outcome", "num_wrong"), [("late", 0), ("wrong", 1)])
 def test_an_engine_that_fails_its_first_question_is_not_used(kept: Kept, outcome: str, num_wrong: int) -> None:
     before = counted("cenote_known_answer_mismatches_total")
-    kept.judge(outcome)
-    kept.judge("right")  # of another front, a moment later
+    kept.probe(outcome)
+    kept.probe("right")  # of another front, a moment later
     assert (kept.keeper.is_ready, kept.states) == (False, ["restarting"])
     assert counted("cenote_known_answer_mismatches_total") - before == num_wrong
