@@ -6,9 +6,10 @@ Series whose label values are fixed exist as soon as the model has a name.
 from functools import partial
 from typing import get_args
 
+from service import metrics
 from service.ipc.messages import StepReport
 from service.ipc.reports import CacheReport, TierName, TierReport
-from service.metrics import SECONDS, SERVICE, SIZES, counter, gauge, histogram
+from service.metrics import SECONDS, SERVICE, SIZES
 
 AGES = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
 TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
@@ -20,64 +21,45 @@ LAST_SUCCESS = "When a use of a shared tier last succeeded; 0 before"
 MODEL = "model"
 TIER = "tier"
 
-ENGINE_READY = gauge("cenote_engine_ready", "1 while the last health probe matched", MODEL, registry=SERVICE)
-ENGINE_RESTARTS = counter(
-    "cenote_engine_restarts_total", "Engine processes that ended unexpectedly", MODEL, registry=SERVICE
-)
-ENGINE_STUCK = counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", MODEL, registry=SERVICE)
-WRONG_ANSWERS = counter(
-    "cenote_known_answer_mismatches_total", "Health probes with a wrong vector", MODEL, registry=SERVICE
-)
-BREAKER_OPEN = gauge(
-    "cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", MODEL, registry=SERVICE
-)
-BATCH_INPUTS = histogram("cenote_batch_inputs", "Inputs of a forward", SIZES, MODEL, registry=SERVICE)
-BATCH_TOKENS = histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS, MODEL, registry=SERVICE)
+counter = partial(metrics.counter, registry=SERVICE)
+gauge = partial(metrics.gauge, registry=SERVICE)
+histogram = partial(metrics.histogram, registry=SERVICE)
+
+ENGINE_READY = gauge("cenote_engine_ready", "1 while the last health probe matched", MODEL)
+ENGINE_RESTARTS = counter("cenote_engine_restarts_total", "Engine processes that ended unexpectedly", MODEL)
+ENGINE_STUCK = counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", MODEL)
+WRONG_ANSWERS = counter("cenote_known_answer_mismatches_total", "Health probes with a wrong vector", MODEL)
+BREAKER_OPEN = gauge("cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", MODEL)
+BATCH_INPUTS = histogram("cenote_batch_inputs", "Inputs of a forward", SIZES, MODEL)
+BATCH_TOKENS = histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS, MODEL)
 STEP_SECONDS = histogram(
-    "cenote_step_seconds",
-    "Time of an engine step: encoding of images, or forward",
-    SECONDS,
-    MODEL,
-    "kind",
-    registry=SERVICE,
+    "cenote_step_seconds", "Time of an engine step: encoding of images, or forward", SECONDS, MODEL, "kind"
 )
-VISION_ENCODES = counter("cenote_vision_encodes_total", "Images encoded by the vision tower", MODEL, registry=SERVICE)
-CACHE_HITS = counter("cenote_encoder_cache_hits_total", "Images whose features were cached", MODEL, registry=SERVICE)
-CACHE_MISSES = counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", MODEL, registry=SERVICE)
-CACHE_BYTES = gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", MODEL, registry=SERVICE)
-CACHE_ENTRIES = gauge("cenote_encoder_cache_entries", "Images with features on the device", MODEL, registry=SERVICE)
-CACHE_EVICTIONS = counter(
-    "cenote_encoder_cache_evictions_total", "Features evicted from the device", MODEL, registry=SERVICE
-)
+VISION_ENCODES = counter("cenote_vision_encodes_total", "Images encoded by the vision tower", MODEL)
+CACHE_HITS = counter("cenote_encoder_cache_hits_total", "Images whose features were cached", MODEL)
+CACHE_MISSES = counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", MODEL)
+CACHE_BYTES = gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", MODEL)
+CACHE_ENTRIES = gauge("cenote_encoder_cache_entries", "Images with features on the device", MODEL)
+CACHE_EVICTIONS = counter("cenote_encoder_cache_evictions_total", "Features evicted from the device", MODEL)
 CACHE_SAVED_SECONDS = counter(
-    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", MODEL, registry=SERVICE
+    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", MODEL
 )
 EVICTION_AGE = histogram(
-    "cenote_encoder_cache_eviction_age_seconds",
-    "Age of features evicted from a tier",
-    AGES,
-    MODEL,
-    TIER,
-    registry=SERVICE,
+    "cenote_encoder_cache_eviction_age_seconds", "Age of features evicted from a tier", AGES, MODEL, TIER
 )
 PREFIX_TOKENS = counter(
-    "cenote_prefix_cache_tokens_total",
-    "Tokens of prompts that were not computed: what they begin with was kept",
-    MODEL,
-    registry=SERVICE,
+    "cenote_prefix_cache_tokens_total", "Tokens of prompts that were not computed: what they begin with was kept", MODEL
 )
-RESULT_HITS = counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", MODEL, registry=SERVICE)
-RESULT_MISSES = counter(
-    "cenote_result_cache_misses_total", "Inputs whose vector was not cached", MODEL, registry=SERVICE
-)
-RESULT_BYTES = gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", MODEL, registry=SERVICE)
-RESULT_ENTRIES = gauge("cenote_result_cache_entries", "Prompts with a cached vector", MODEL, registry=SERVICE)
-RESULT_EVICTIONS = counter("cenote_result_cache_evictions_total", "Cached vectors evicted", MODEL, registry=SERVICE)
+RESULT_HITS = counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", MODEL)
+RESULT_MISSES = counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached", MODEL)
+RESULT_BYTES = gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", MODEL)
+RESULT_ENTRIES = gauge("cenote_result_cache_entries", "Prompts with a cached vector", MODEL)
+RESULT_EVICTIONS = counter("cenote_result_cache_evictions_total", "Cached vectors evicted", MODEL)
 DEDUPLICATED = counter(
-    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", MODEL, registry=SERVICE
+    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", MODEL
 )
 TIER_COUNTERS = {
-    f"num_{name}": counter(f"cenote_encoder_cache_tier_{name}_total", about, MODEL, TIER, registry=SERVICE)
+    f"num_{name}": counter(f"cenote_encoder_cache_tier_{name}_total", about, MODEL, TIER)
     for name, about in (
         ("hits", "Features found in a tier"),
         ("misses", "Features not found in a tier"),
@@ -86,21 +68,15 @@ TIER_COUNTERS = {
     )
 }
 TIER_GAUGES = {
-    f"num_{name}": gauge(f"cenote_encoder_cache_tier_{name}", about, MODEL, TIER, registry=SERVICE)
+    f"num_{name}": gauge(f"cenote_encoder_cache_tier_{name}", about, MODEL, TIER)
     for name, about in (
         ("bytes", "Bytes in a tier; not known of Valkey"),
         ("entries", "Images in a tier; not known of Valkey"),
     )
 }
-TIER_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER, registry=SERVICE)
-TIER_UP = gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER, registry=SERVICE)
-TIER_LAST_SUCCESS = gauge(
-    "cenote_encoder_cache_tier_last_success_timestamp_seconds",
-    LAST_SUCCESS,
-    MODEL,
-    TIER,
-    registry=SERVICE,
-)
+TIER_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER)
+TIER_UP = gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER)
+TIER_LAST_SUCCESS = gauge("cenote_encoder_cache_tier_last_success_timestamp_seconds", LAST_SUCCESS, MODEL, TIER)
 OWN_TIERS: tuple[TierName, ...] = ("device", "host")
 """Tiers of one engine. Only they tell the ages of what they evict."""
 SHARED_TIERS = ("disk", "valkey")
@@ -110,17 +86,21 @@ SHARED_VECTORS = "vectors"
 
 # Of a front.
 
-SENT_AGAIN = counter(
+SENT_AGAIN = metrics.counter(
     "cenote_inputs_sent_again_total", "Inputs not yet started that were retried on the next engine", MODEL
 )
-ARENA_BYTES = gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", MODEL)
-SHARED_VECTOR_HITS = counter("cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", MODEL)
-SHARED_VECTOR_MISSES = counter(
+ARENA_BYTES = metrics.gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", MODEL)
+SHARED_VECTOR_HITS = metrics.counter(
+    "cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", MODEL
+)
+SHARED_VECTOR_MISSES = metrics.counter(
     "cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server", MODEL
 )
-VECTORS_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER)
-VECTORS_UP = gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER)
-VECTORS_LAST_SUCCESS = gauge("cenote_encoder_cache_tier_last_success_timestamp_seconds", LAST_SUCCESS, MODEL, TIER)
+VECTORS_CORRUPT = metrics.counter("cenote_encoder_cache_tier_corrupt_total", CORRUPT, MODEL, TIER)
+VECTORS_UP = metrics.gauge("cenote_encoder_cache_tier_up", UP, MODEL, TIER)
+VECTORS_LAST_SUCCESS = metrics.gauge(
+    "cenote_encoder_cache_tier_last_success_timestamp_seconds", LAST_SUCCESS, MODEL, TIER
+)
 
 
 class EngineSeries:
