@@ -1,11 +1,11 @@
-"""Products of our own kernel against float64, for every ending and shape that begins or ends a tile, panel or block."""
+"""Our own products against float64, for every post-op and shape that begins or ends a tile, panel or block."""
 
 import pytest
 import torch
 from torch.nn import functional
 
 from cenote_kernels.cpu.library import runs_on
-from cenote_kernels.cpu.product import PANEL, Ending, PackedWeight, multiply, pack, packs
+from cenote_kernels.cpu.product import PANEL, PackedWeight, PostOp, multiply, pack, packs
 from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
@@ -21,12 +21,12 @@ def drawn(*shape: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
 
 
 def product(
-    x: torch.Tensor, weight: PackedWeight, ending: Ending = "", out: torch.Tensor | None = None
+    x: torch.Tensor, weight: PackedWeight, post_op: PostOp = "", out: torch.Tensor | None = None
 ) -> torch.Tensor:
     """Into memory of NaN: what is not written shows."""
     if out is None:
         out = torch.full((len(x), weight.num_outputs), float("nan")).to(x.dtype)
-    return multiply(x, weight, out, ending).double()
+    return multiply(x, weight, out, post_op).double()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -51,21 +51,21 @@ def test_every_ending_is_the_formulas(dtype: torch.dtype, num_rows: int, num_out
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ending", ["gelu_erf", "gelu_tanh", "gate"])
-def test_endings_hold_for_all_sizes_of_numbers(dtype: torch.dtype, ending: Ending) -> None:
+@pytest.mark.parametrize("post_op", ["gelu_erf", "gelu_tanh", "gate"])
+def test_post_ops_hold_for_all_sizes_of_numbers(dtype: torch.dtype, post_op: PostOp) -> None:
     """A row is (x, 0); a gate has x and 1 for what it multiplies."""
     x = torch.cat([torch.linspace(-90, 90, 20_001), torch.tensor([-1e30, -1e-30, 0.0, 1e-30, 1e30])]).to(dtype)
     rows = torch.stack([x, torch.ones_like(x)], dim=1)
     weight = (
-        pack(torch.eye(2).to(dtype), None, is_gated=True) if ending == "gate" else pack(torch.eye(2).to(dtype), None)
+        pack(torch.eye(2).to(dtype), None, is_gated=True) if post_op == "gate" else pack(torch.eye(2).to(dtype), None)
     )
-    found = product(rows, weight, ending)[:, 0]
+    found = product(rows, weight, post_op)[:, 0]
     exact = x.double()
     want = {
         "gelu_erf": functional.gelu(exact),
         "gelu_tanh": functional.gelu(exact, approximate="tanh"),
         "gate": functional.silu(exact),
-    }[ending]
+    }[post_op]
     assert ((found - want).abs() <= RELATIVE[dtype] * want.abs() + 1e-6).all()
 
 
@@ -74,8 +74,8 @@ def test_a_row_that_is_no_number_stays_by_itself(dtype: torch.dtype) -> None:
     weight = pack(drawn(70, 16, dtype=dtype), None)
     x = drawn(9, 16, dtype=dtype)
     x[4, 3] = float("nan")
-    for ending in ("", "gelu_erf", "gelu_tanh"):
-        finite = product(x, weight, ending).isfinite()
+    for post_op in ("", "gelu_erf", "gelu_tanh"):
+        finite = product(x, weight, post_op).isfinite()
         assert finite.all(-1).tolist() == [row != 4 for row in range(9)]
         assert not finite[4].any(), "a failure never comes back as a vector"
 

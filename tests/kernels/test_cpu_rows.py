@@ -7,7 +7,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, a
 from cenote_kernels import truncate_normalize
 from cenote_kernels.cpu import rows
 from cenote_kernels.cpu.library import runs_on
-from cenote_kernels.cpu.rows import rms_norm, turn_heads, unit_rows
+from cenote_kernels.cpu.rows import apply_rope, rms_norm, unit_rows
 from tests.no_kernel import NO_KERNEL
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -54,7 +54,7 @@ def test_heads_are_normed_and_turned_as_the_stock_ones_in_place_too(
     given = (norm.weight.detach().float().expand(num_heads, -1).contiguous(), norm.variance_epsilon)
     apart, before = torch.empty_like(heads), x.clone()
     for out in (apart, heads):
-        ours = turn_heads(heads, angle[:, None].cos(), angle[:, None].sin(), out, given if has_norm else None)
+        ours = apply_rope(heads, angle[:, None].cos(), angle[:, None].sin(), out, given if has_norm else None)
         atol, rtol = WITHIN[dtype]
         torch.testing.assert_close(ours.float(), want, atol=2 * atol, rtol=rtol)
     assert torch.equal(x[:, 0], before[:, 0])
@@ -68,7 +68,7 @@ def test_what_is_not_a_number_stays_so_in_its_own_row(dtype: torch.dtype) -> Non
     out = rms_norm(x.flatten(1), torch.ones(128), 1e-6, torch.empty(5, 128, dtype=dtype))
     assert (~out.isfinite()).any(1).tolist() == [False, True, False, True, False]
     angle = drawn(1, 5, 1, 16)
-    turned = turn_heads(x, angle.cos(), angle.sin(), torch.empty_like(x), (torch.ones(4, 32), 1e-6))
+    turned = apply_rope(x, angle.cos(), angle.sin(), torch.empty_like(x), (torch.ones(4, 32), 1e-6))
     assert (~turned.isfinite()).any(-1).nonzero().tolist() == [[1, 2], [3, 0]]
 
 

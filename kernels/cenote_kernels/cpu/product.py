@@ -1,4 +1,4 @@
-"""Products of rows with a fixed weight, ``ending(x Wᵀ + b)``, on processors with AVX-512: `product.c`.
+"""Products of rows with a fixed weight, ``post_op(x Wᵀ + b)``, on processors with AVX-512: `product.c`.
 
 Weights are packed once. Any number of rows is as fast as the next, and what follows a product costs no pass of its own.
 """
@@ -14,11 +14,11 @@ from cenote_kernels.cpu.library import kernel, num_threads, parallel_region
 PANEL: Final = 64
 """Outputs that are packed together: `PANEL` in tile.h."""
 
-Ending = Literal["", "gelu_erf", "gelu_tanh", "add", "gate"]
+PostOp = Literal["", "gelu_erf", "gelu_tanh", "add", "gate"]
 """The operation after ``y = x Wᵀ + b``: none, GELU by the error function or by tanh, `out` is added, or
 ``silu(gate) · up`` of a weight that is packed for it."""
 
-_ENDINGS: Final[dict[Ending, int]] = {"": 0, "gelu_erf": 1, "gelu_tanh": 2, "add": 3, "gate": 4}
+_POST_OPS: Final[dict[PostOp, int]] = {"": 0, "gelu_erf": 1, "gelu_tanh": 2, "add": 3, "gate": 4}
 
 
 class _Product(ctypes.Structure):
@@ -34,7 +34,7 @@ class _Product(ctypes.Structure):
         ("num_outputs", ctypes.c_int64),
         ("x_stride", ctypes.c_int64),
         ("out_stride", ctypes.c_int64),
-        ("ending", ctypes.c_int64),
+        ("post_op", ctypes.c_int64),
         ("num_threads", ctypes.c_int64),
         ("parallel", ctypes.c_void_p),
     )
@@ -93,8 +93,8 @@ def pack(weight: torch.Tensor, bias: torch.Tensor | None, *, is_gated: bool = Fa
     return PackedWeight(panels, bias, weight.dtype, num_inputs, num_outputs // len(parts), is_gated)
 
 
-def multiply(x: torch.Tensor, weight: PackedWeight, out: torch.Tensor, ending: Ending = "") -> torch.Tensor:
-    """``out = ending(x Wᵀ + b)``.
+def multiply(x: torch.Tensor, weight: PackedWeight, out: torch.Tensor, post_op: PostOp = "") -> torch.Tensor:
+    """``out = post_op(x Wᵀ + b)``.
 
     Args:
         x: `[rows, num_inputs]`; rows may lie apart.
@@ -106,9 +106,9 @@ def multiply(x: torch.Tensor, weight: PackedWeight, out: torch.Tensor, ending: E
     wanted = ((len(x), weight.num_inputs), (len(x), weight.num_outputs))
     is_packed = x.stride(1) == out.stride(1) == 1 and x.stride(0) * x.element_size() % 4 == 0
     is_fit = (x.shape, out.shape) == wanted and x.dtype == out.dtype == weight.dtype and is_packed
-    if not is_fit or weight.is_gated != (ending == "gate"):
+    if not is_fit or weight.is_gated != (post_op == "gate"):
         shapes = f"{tuple(x.shape)} of {x.dtype} and {tuple(out.shape)} of {out.dtype}"
-        raise ValueError(f"rows and results {shapes}, expected {wanted} of {weight.dtype}, ending {ending!r}")
+        raise ValueError(f"rows and results {shapes}, expected {wanted} of {weight.dtype}, post_op {post_op!r}")
     num_rows, num_inputs = x.shape
     arguments = _Product(
         x.data_ptr(),
@@ -120,7 +120,7 @@ def multiply(x: torch.Tensor, weight: PackedWeight, out: torch.Tensor, ending: E
         weight.num_outputs,
         x.stride(0),
         out.stride(0),
-        _ENDINGS[ending],
+        _POST_OPS[post_op],
         num_threads(num_rows * num_inputs * weight.num_outputs),
         parallel_region(),
     )

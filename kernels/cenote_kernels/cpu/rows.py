@@ -92,7 +92,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.T
     return out
 
 
-def turn_heads(
+def apply_rope(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor, norm: tuple[torch.Tensor, float] | None
 ) -> torch.Tensor:
     """Norm each head, where there is a norm, and turn each pair (x_i, x_{i + head_dim / 2}) by its angle.
@@ -108,7 +108,7 @@ def turn_heads(
     (arXiv 2104.09864).
     """
     if not (runs_on(x.dtype, x.device) and cos.dtype == sin.dtype == torch.float32):
-        return turn_heads_reference(x, cos, sin, out, norm)
+        return apply_rope_reference(x, cos, sin, out, norm)
     num_rows, num_heads, head_dim = x.shape
     arguments = _Turn(
         x.data_ptr(),
@@ -178,10 +178,10 @@ def rms_norm_reference(x: torch.Tensor, weight: torch.Tensor, epsilon: float, ou
     return out.mul_(weight)
 
 
-def turn_heads_reference(
+def apply_rope_reference(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor, norm: tuple[torch.Tensor, float] | None
 ) -> torch.Tensor:
-    """`turn_heads` in torch, in the dtype of the angles."""
+    """`apply_rope` in torch, in the dtype of the angles."""
     heads = (x.clone() if norm is None else rms_norm_reference(x, *norm, torch.empty_like(x))).to(cos.dtype)
     turned = out if out.dtype == cos.dtype else torch.empty_like(heads)
     (first, second), (to_first, to_second) = heads.chunk(2, dim=-1), turned.chunk(2, dim=-1)

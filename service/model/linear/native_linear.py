@@ -6,7 +6,7 @@ nothing to be filled.
 
 import torch
 
-from cenote_kernels.cpu.product import Ending, multiply, pack
+from cenote_kernels.cpu.product import PostOp, multiply, pack
 from service.model.linear.linear import Linear
 
 NATIVE_ROWS = 516
@@ -40,9 +40,9 @@ class NativeLinear:
         """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
         return self._multiply(x, None, "gelu_erf")
 
-    def _multiply(self, x: torch.Tensor, memory: torch.Tensor | None, ending: Ending) -> torch.Tensor:
+    def _multiply(self, x: torch.Tensor, memory: torch.Tensor | None, post_op: PostOp) -> torch.Tensor:
         out = x.new_empty(len(x), self.num_outputs) if memory is None else memory
-        return multiply(x, self._weight, out, ending)
+        return multiply(x, self._weight, out, post_op)
 
 
 class NativeGated:

@@ -11,7 +11,7 @@ import torch
 from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from cenote_kernels.cpu.rows import rms_norm, turn_heads
+from cenote_kernels.cpu.rows import apply_rope, rms_norm
 from service.model.linear.linear import Product, fuse
 from service.model.linear.products import PackedProducts, Products
 
@@ -86,7 +86,7 @@ class DecoderLayer:
             made = heads.product.project(rms_norm(block, *self._attention_norm, memory[: len(block)]), own)
             given, into = (one.view(len(block), -1, self.head_dim) for one in (made, own))
             norms = (heads.norms, self._head_epsilon)
-            turn_heads(given[:, :num_turned], angles[0][rows], angles[1][rows], into[:, :num_turned], norms)
+            apply_rope(given[:, :num_turned], angles[0][rows], angles[1][rows], into[:, :num_turned], norms)
             if made is not own:
                 into[:, num_turned:] = given[:, num_turned:]
         return out.view(len(out), -1, self.head_dim)

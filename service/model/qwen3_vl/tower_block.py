@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
-from cenote_kernels.cpu.rows import turn_heads
+from cenote_kernels.cpu.rows import apply_rope
 from service.model.linear.linear import MakeProduct, fuse
 from service.model.packed.attention import attend_whole
 from service.model.qwen3_vl.tower_tables import GridTables
@@ -83,7 +83,7 @@ class TowerBlock:
         heads = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
         into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
         for number in range(2):
-            turn_heads(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
+            apply_rope(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
         into[2].copy_(heads[2])
 
 
