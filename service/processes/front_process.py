@@ -117,7 +117,7 @@ class FrontProcess:
 
     @property
     def is_late(self) -> bool:
-        """Whether it should have been heard by now."""
+        """True if it should have been heard by now."""
         return self.silent_s >= LATE_S
 
     def look(self, passed_s: float) -> None:
@@ -126,7 +126,7 @@ class FrontProcess:
             return
         self.silent_s += min(passed_s, MAX_STEP_S)
         if self.silent_s >= STUCK_S:
-            logger.error("front %d is stuck: it was not heard for %.0f s, and is killed", self.index, self.silent_s)
+            logger.error("front %d is stuck: silent for %.0f s; killing it", self.index, self.silent_s)
             self.silent_s = 0.0
             self.signal(signal.SIGKILL)
 
@@ -142,7 +142,7 @@ class FrontProcess:
         return b"" if self.is_late else await self._questions.series()
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
-        """What a name is bound to there; empty where it is not, or the front does not answer."""
+        """Ask for the content of a name there; empty where it has none, or the front does not answer."""
         return b"" if self.is_late else await self._questions.find_uuid(tenant, uuid)
 
     def connect(self, model: int, number: int, descriptors: tuple[int, int]) -> bool:

@@ -95,7 +95,7 @@ class MainLink:
         self._uuids = store
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
-        """What another front has bound a name to."""
+        """Ask for the content that another front has bound a name to."""
         return await self._questions.find_uuid(tenant, uuid)
 
     async def scrape(self) -> bytes:

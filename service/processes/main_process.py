@@ -179,9 +179,9 @@ class MainProcess:
                 front.signal(signal.SIGKILL)
 
     async def _drain(self, running: Sequence[asyncio.Task[None]]) -> None:
-        """Wait for the fronts, which wait for their clients, and not for ever."""
+        """Wait for the fronts, which wait for their clients, and not indefinitely."""
         _, late = await asyncio.wait(running, timeout=self._settings.drain_timeout_s + EXIT_S)
         for front in self._fronts if late else ():
-            logger.error("front %d has not ended in time and is killed", front.index)
+            logger.error("front %d did not stop in time; killing it", front.index)
             front.signal(signal.SIGKILL)
         await asyncio.gather(*running, return_exceptions=True)

@@ -29,7 +29,7 @@ class Questions:
         return await self._ask(number, AskSeries(number=number))
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
-        """What a name is bound to there; nothing where it is not, or it does not answer."""
+        """Ask for the content of a name there; nothing where it has none, or it does not answer."""
         number = next(self._numbers)
         return await self._ask(number, AskUuid(number=number, tenant=tenant, uuid=uuid))
 

@@ -144,11 +144,11 @@ class SharedTable:
         return Published(sum(first), sum(second), sum(third), sum(fourth), max(until_ns))
 
     def latest(self, name: str) -> Published:
-        """What that of the others publishes that has the latest time."""
+        """Values of the one of the others with the latest time."""
         return max(self._published(name), key=lambda one: one.until_ns, default=NOTHING)
 
     def _published(self, name: str) -> list[Published]:
-        """What the others publish, one by one."""
+        """Values of the others, one by one."""
         memory, wide_at = self._memory, WIDE_AT.get(name)
         if wide_at is not None:
             return [Published(*NUMBERS.unpack_from(memory, row + wide_at)) for row in self._other_rows]
@@ -212,7 +212,7 @@ class Row:
         self._table.publish(self._name, held.num_inputs, held.num_tokens, held.num_bytes, held.num_bodies)
 
     def whole(self) -> Load:
-        """What all fronts hold."""
+        """Load of all fronts."""
         others, held = self._table.others(self._name), self.held
         return Load(
             held.num_inputs + others.first,

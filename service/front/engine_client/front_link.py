@@ -1,4 +1,4 @@
-"""What a front and the keepers of its engines tell each other, and the link between them.
+"""Messages between a front and the keepers of its engines, and the link between them.
 
 With one front both are in one process (`service/front/hub/hosted_front.py`). Of several each has a socket to the main
 process (`service/processes/main_link.py`).
@@ -29,7 +29,7 @@ class ModelMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class EngineStatus(ModelMessage, frozen=True, kw_only=True):
-    """How the engine is, for `/readyz` and for who asks while there is none."""
+    """Health of the engine, for `/readyz` and for requests while there is none."""
 
     state: EngineState
     detail: str | None
@@ -47,7 +47,7 @@ class EngineBroken(ModelMessage, frozen=True, kw_only=True):
 
 
 class SuspectNews(ModelMessage, frozen=True, kw_only=True):
-    """What other fronts had in an engine that ended, by `prompt_digest`."""
+    """Requests of other fronts in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
 
@@ -62,7 +62,7 @@ class Loaded(ModelMessage, frozen=True, kw_only=True):
 
 
 class ProbeResult(ModelMessage, frozen=True, kw_only=True):
-    """What a front's health probe said of an engine."""
+    """Verdict of a front's health probe on an engine."""
 
     engine: int
     outcome: Outcome
@@ -70,7 +70,7 @@ class ProbeResult(ModelMessage, frozen=True, kw_only=True):
 
 
 class SuspectReport(ModelMessage, frozen=True, kw_only=True):
-    """What a front had in an engine that ended, by `prompt_digest`."""
+    """Requests of a front in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
 

@@ -46,9 +46,9 @@ BREAKER_DEATHS = 5
 MIN_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0
 TICK_S = 0.5
-"""How often the engine is asked for a sign of life, and its silence looked at."""
+"""Interval at which the engine is asked for a sign of life, and its silence looked at."""
 LOOK_S = 0.1
-"""How often its announcements are read."""
+"""Interval at which its announcements are read."""
 
 
 class EngineKeeper:
@@ -97,12 +97,12 @@ class EngineKeeper:
 
     @property
     def is_kept(self) -> bool:
-        """Whether a front has read the model's files."""
+        """True if a front has read the model's files."""
         return self._keeping is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether it answers now."""
+        """True if it answers now."""
         return self.status.state == "ready"
 
     def on_report(self, front: HubFront, message: EngineReport) -> None:
@@ -126,7 +126,7 @@ class EngineKeeper:
         try:
             read = [] if self._engine is None else self._engine.announcements.read()
         except (msgspec.MsgspecError, RuntimeError):
-            logger.exception("what the engine announces cannot be read. This is a bug.")
+            logger.exception("the engine's announcements cannot be read. This is a bug.")
             self._discard("the engine could not be understood and is restarting")
             return
         for one in read:
@@ -186,7 +186,7 @@ class EngineKeeper:
     async def _leave_alone(self) -> None:
         """Fail what waits while the breaker is open, then let one engine be tried."""
         wait_s = self._settings.breaker_wait_s
-        logger.error("the engine ended too often; trying another in %g s", wait_s)
+        logger.error("the engine ended too often; not restarting it for %g s", wait_s)
         self._series.breaker_open.set(1)
         why = "the engine ended too often and is left alone for a while"
         self._tell(
@@ -218,12 +218,12 @@ class EngineKeeper:
             engine.close()
 
     async def _first_word(self, channel: AsyncChannel[EngineMessage]) -> EngineMessage | None:
-        """What an engine says once it is loaded, or cannot be; None when it has ended, or takes too long."""
+        """Wait for the first message of an engine, loaded or failed; None when it has ended, or takes too long."""
         try:
             async with asyncio.timeout(LOAD_S):
                 return await channel.receive()
         except TimeoutError:
-            logger.error("the engine was not loaded within %g s; it is ended", LOAD_S)
+            logger.error("the engine did not load within %g s; killing it", LOAD_S)
             self._series.engine_stuck.inc()
             return None
 
@@ -273,7 +273,7 @@ class EngineKeeper:
             self.look()
             now_s = time.monotonic()
             if self._watchdog.tick(now_s - last_s):
-                logger.error("the engine is stuck: silent for more than %.1f s; it is ended", self._watchdog.limit_s)
+                logger.error("the engine is stuck: silent for more than %.1f s; killing it", self._watchdog.limit_s)
                 self._series.engine_stuck.inc()
                 self._discard("the engine was stuck and is restarting")
                 return
@@ -287,13 +287,13 @@ class EngineKeeper:
                 self._become_ready()
             return
         if probe.outcome == "late" and self.is_ready:
-            logger.warning("the known question was not answered in time: %s", probe.reason)
+            logger.warning("the health probe was not answered in time: %s", probe.reason)
             return
         if probe.outcome == "wrong":
             self._series.wrong_answers.inc()
             logger.error("this engine is not used: %s", probe.reason)
         else:
-            logger.error("the known question was not answered; this engine is not used")
+            logger.error("the health probe was not answered; this engine is not used")
         self._discard("the engine failed its known-answer check and is restarting")
 
     def _discard(self, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""What a keeper makes of an engine: one that hangs while it loads, and what one announces, reports and is judged by."""
+"""The keeper of an engine: one that hangs while it loads, and what one announces, reports and is judged by."""
 
 import asyncio
 import os
