@@ -178,7 +178,7 @@ scoreboard: $(VENV)/.test ## attack the service line by line and write docs/scor
 	$(BIN)/python -m tests.scoreboard --write docs/scoreboard.md $(ARGS)
 
 .PHONY: sabotage
-sabotage: $(VENV)/.test ## break a copy of the product in every listed way; the scoreboard must notice
+sabotage: $(VENV)/.test ## break the product in every listed way; the scoreboard must notice
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
 .PHONY: check-gpu

@@ -1,6 +1,7 @@
 """Changes modules of a server's processes as they are loaded: what a `sitecustomize.py` of the tests calls.
 
-Knows nothing but Python: it runs before any package of the product. Its folder is on the path by `environ.py`.
+Knows nothing but Python: it runs before any package of the product. Its folder is on the path by `environ.py`. Where
+the path has a module `broken_by` (`scoreboard/sabotage.py` writes it), the break that it names is made in each process.
 """
 
 import sys
@@ -36,3 +37,13 @@ class ChangingFinder(MetaPathFinder):
 def after_import(changes: Mapping[str, Callable[[Any], None]]) -> None:
     """Call each function with the module of its name when that module is imported."""
     sys.meta_path.insert(0, ChangingFinder(changes))
+
+
+try:
+    from broken_by import NAME
+except ImportError:
+    pass
+else:
+    from tests.scoreboard.breaks.breaks import named
+
+    after_import({named(NAME).module: named(NAME).change})

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import CHECKPOINT, LiveServer, command_of
 from tests.faults.server import faulty_environ
 from tests.faults.troubled import KILLER_TOKENS
 
@@ -61,15 +61,6 @@ def troubled(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.T
     server = start_server(*flags, env=faulty_environ(faults)).wait_until_ready()
     yield Troubled(server, faults)
     server.stop()
-
-
-def test_a_stopped_engine_is_replaced(troubled: Troubled) -> None:
-    pid = troubled.server.engine_pid()
-    num_stuck = troubled.server.metric("cenote_engine_stuck_total")
-    troubled.ready_again_after(lambda: os.kill(pid, signal.SIGSTOP))
-    assert troubled.server.engine_pid() != pid
-    assert troubled.server.metric("cenote_engine_stuck_total") == num_stuck + 1
-    assert troubled.embed("after a stopped engine").status_code == 200
 
 
 def test_a_step_that_hangs_costs_those_in_it_and_nobody_behind_it(troubled: Troubled) -> None:
@@ -142,3 +133,18 @@ def test_the_breaker_opens_after_too_many_ends_and_then_after_one(start_server: 
     breaker.wait_for(lambda: breaker.health() == "ok", "the engine that is tried")
     assert breaker.embed("somebody there").status_code == 200
     assert server.stop() == 0
+
+
+def test_an_engine_does_not_outlive_its_front(start_server: Callable[..., LiveServer]) -> None:
+    """Killed or told to go: both processes end, and SIGTERM says that all went well."""
+    for number, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)):
+        server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
+        engine = server.engine_pid()
+        assert engine
+        server.process.send_signal(number)
+        assert server.ended() == code
+        deadline_s = time.monotonic() + WAIT_S
+        while command_of(engine) and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        assert not command_of(engine)
+        assert "Traceback" not in server.log.read_text()

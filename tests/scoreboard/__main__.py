@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from tests.conftest import ROOT, SERVER_FLAGS
-from tests.scoreboard.board import line_names, load_line, run_lines
+from tests.scoreboard.board import line_names, run_lines
+from tests.scoreboard.breaks.breaks import of_line
 from tests.scoreboard.sabotage import goes_unnoticed
 from tests.scoreboard.table import render_table
 
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, help="try this many, whatever the line says")
     parser.add_argument("--sabotage", action="store_true", help="break the product instead, and see that lines fail")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table here when the board has run")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where logs and scratch files go")
     parser.add_argument("--fronts", type=int, default=1, help="front processes of every server")
     options = parser.parse_args()
     os.environ[SERVER_FLAGS] = f"--fronts {options.fronts}"  # sabotages and side-by-side lines run in children
@@ -30,9 +32,10 @@ def main() -> int:
     if options.sabotage:
         return _sabotage(names)
     scale = "nightly" if options.nightly else "ci"
-    shutil.rmtree(FOLDER, ignore_errors=True)
+    folder = options.folder / "lines"
+    shutil.rmtree(folder, ignore_errors=True)
     began_s = time.monotonic()
-    rows = run_lines(names, scale, options.size, FOLDER)
+    rows = run_lines(names, scale, options.size, folder)
     seconds = time.monotonic() - began_s
     if options.write:
         options.write.write_text(render_table(rows, scale, seconds, os.cpu_count() or 1))
@@ -43,14 +46,10 @@ def main() -> int:
 
 def _sabotage(names: list[str]) -> int:
     num_unnoticed = 0
-    for line in map(load_line, names):
-        for sabotage in line.sabotages:
-            said = goes_unnoticed(line, sabotage)
-            num_unnoticed += bool(said)
-            print(f"{'UNNOTICED' if said else 'noticed  '} {line.name}: {sabotage.name}\n{said}".strip(), flush=True)
-        if not line.sabotages:
-            num_unnoticed += 1
-            print(f"UNNOTICED {line.name}: it has no sabotage", flush=True)
+    for one in (broken for name in names for broken in of_line(name)):
+        said = goes_unnoticed(one)
+        num_unnoticed += bool(said)
+        print(f"{'UNNOTICED' if said else 'noticed  '} {one.line}: {one.name}\n{said}".strip(), flush=True)
     return int(num_unnoticed > 0)
 
 

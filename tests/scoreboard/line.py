@@ -1,27 +1,8 @@
-"""One line of the scoreboard: what is tried, how often, what must hold, and the breaks that it must notice."""
+"""One line of the scoreboard: what is tried, how often, what must hold. `breaks/` has what it must notice."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-
-
-@dataclass(frozen=True, slots=True)
-class Sabotage:
-    """One deliberate break: in a copy of the tree, `old` becomes `new`, and the line must fail.
-
-    Attributes:
-        name: what is broken, in words.
-        file: path from the root of the repository.
-        old: text that stands there exactly once.
-        new: what stands there instead.
-        size: how many the line tries to notice it.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +33,6 @@ class Line:
         nightly: cases in a run of `make scoreboard-nightly`.
         run: tries that many; gets a folder of its own for server logs (`*.log`) and scratch files.
         side_by_side: it neither measures time nor fills the machine, so another such line may run beside it.
-        sabotages: breaks that it must notice.
     """
 
     number: int
@@ -63,4 +43,3 @@ class Line:
     nightly: int
     run: Callable[[int, Path], Result]
     side_by_side: bool = False
-    sabotages: tuple[Sabotage, ...] = ()

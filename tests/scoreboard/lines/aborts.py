@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 from tests.scoreboard.lines.scored import FORMS, scored
 
@@ -171,28 +171,4 @@ LINE = Line(
     nightly=10_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "a hang-up cancels nothing",
-            "service/http/server/connection.py",
-            "            self._answering.cancel()",
-            "            pass",
-            300,
-        ),
-        Sabotage(
-            "a place in the queue is not given back to who leaves by an error",
-            "service/front/admission/budget.py",
-            "        self._timer.cancel()\n        self.close()\n",
-            "        self._timer.cancel()\n        if kind is None:\n            self.close()\n"
-            "        self.held = Load()\n",
-            200,
-        ),
-        Sabotage(
-            "the engine is not told of the abandoned",
-            "service/front/engine_client/local_engine.py",
-            "            self._client.abandon(pending.values())",
-            "            pass",
-            300,
-        ),
-    ),
 )

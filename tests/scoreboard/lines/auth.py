@@ -20,7 +20,7 @@ from service.http.route_table import ROUTE_HANDLERS
 from service.openapi.document import build
 from service.playground.files import FILES
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 OPEN = {"/livez", "/readyz", "/health", "/metrics", "/", *FILES}
 RESPELLED = ("/livez", "/readyz", "/health", "/metrics", "/", "/playground/main.js")
@@ -130,27 +130,4 @@ LINE = Line(
     ci=50_000,
     nightly=200_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "the comparison stops at the first match",
-            "service/front/admission/api_keys.py",
-            "        known = self._turned()\n",
-            "        return next((one for one in self._known if hmac.compare_digest(digest, one.digest)), None)\n",
-            50_000,
-        ),
-        Sabotage(
-            "paths that begin as an open one are open",
-            "service/http/middleware/guard.py",
-            'scope["path"] in OPEN_PATHS',
-            'scope["path"].startswith(tuple(OPEN_PATHS))',
-            2_000,
-        ),
-        Sabotage(
-            "the document is open",
-            "service/http/routes/document.py",
-            '@get("/openapi.json")',
-            '@get("/openapi.json", exclude_from_auth=True)',
-            2_000,
-        ),
-    ),
 )

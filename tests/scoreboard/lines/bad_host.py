@@ -20,7 +20,7 @@ from typing import IO, Any
 import httpx
 
 from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, STOP_S, children_of, plain_environ
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 ASKS = 40
 NUM_DESCRIPTORS = 128
@@ -143,13 +143,4 @@ LINE = Line(
     nightly=len(CASES),
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="a log line that cannot be written is an error",
-            file="service/logs.py",
-            old="    root = logging.getLogger()\n",
-            new="    root = logging.getLogger()\n    handler.handleError = lambda record: sys.exit(1)\n",
-            size=1,
-        ),
-    ),
 )

@@ -19,7 +19,7 @@ from service.media.key import (
 )
 from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.key_twins import twins
 
 WORDS = tuple(bytes(word) for word in (b"", b"a", b"b", b"ab", b"ba", b"aa", b"\0", b"a\0", b"\0a", b"\x01" + bytes(7)))
@@ -96,27 +96,4 @@ LINE = Line(
     nightly=1_000_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "lengths are not part of keys",
-            "service/media/key.py",
-            '        digest.update(data.nbytes.to_bytes(8, "little"))\n',
-            "",
-            20_000,
-        ),
-        Sabotage(
-            "the background is not part of the key",
-            "service/media/key.py",
-            "*rule.key_parts, options.key_part, file)",
-            "*rule.key_parts, file)",
-            20_000,
-        ),
-        Sabotage(
-            "the tenant is not part of an image's key",
-            "service/media/image/image_file.py",
-            "return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)",
-            "return content_key(slot, self.size, fingerprint)",
-            1_000,
-        ),
-    ),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
 from tests.scoreboard.flood import KINDS
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
 
 MOST_S = 0.1
@@ -73,20 +73,4 @@ LINE = Line(
     ci=20,
     nightly=120,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="chunks have no turns",
-            file="service/http/server/pacing.py",
-            old="        if not self._num_left:\n            return False\n",
-            new="",
-            size=8,
-        ),
-        Sabotage(
-            name="lines have no turns",
-            file="service/http/stream/items.py",
-            old="SLICE_LINES = 64\n",
-            new="SLICE_LINES = 1 << 20\n",
-            size=8,
-        ),
-    ),
 )

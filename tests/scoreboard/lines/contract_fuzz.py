@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.openapi.fuzz.run import fuzz
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 
 def run(size: int, folder: Path) -> Result:
@@ -27,13 +27,4 @@ LINE = Line(
     nightly=20_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="a status that the document does not have",
-            file="service/statuses.py",
-            old='    413: {\n        "body_too_large"',
-            new='    418: {\n        "body_too_large"',
-            size=200,
-        ),
-    ),
 )

@@ -9,7 +9,7 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 FLOORS = {"pillow": (13, 0), "litestar": (2, 25), "torch": (2, 11), "transformers": (5, 17), "msgspec": (0, 22)}
 """The first release without a known fault that concerns us: pillow 13.0 two critical groups, litestar 2.25 five, torch
@@ -54,8 +54,4 @@ LINE = Line(
     nightly=1,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage("an old Pillow is allowed", "pyproject.toml", '"pillow>=13",', '"pillow>=11",', size=1),
-        Sabotage("Litestar has no floor", "pyproject.toml", '"litestar>=2.25,<3",', '"litestar<3",', size=1),
-    ),
 )

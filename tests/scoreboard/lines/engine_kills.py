@@ -4,18 +4,24 @@ import signal
 from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.recovery import fault_engine, kill_at_exit, load_seconds
 from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
 
 MARGIN_S = 2.0
 DETECT_S = 1.0
 SEGV_EVERY = 6
+FLAGS = ("--breaker-wait-s", "0", "--encoder-cache-bytes", "0", "--pixel-arena-bytes", "200000")
+"""Without a cache and with an arena of few images, pixels are on their way at any moment."""
+
+
+LEFT = ("queue_inputs", "pixel_arena_bytes")
+"""What a dead engine had been lent is taken back, what it had asked for included."""
 
 
 def run(size: int, folder: Path) -> Result:
     """So many kills, every sixth a SIGSEGV; ready again within a model load and 2 s, no answer swapped."""
-    server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), "--breaker-wait-s", "0")
+    server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), *FLAGS)
     kill_at_exit(server).wait_until_ready()
     load = SteadyLoad(server.url).start()
     over_load, faults = [], list[str]()
@@ -28,6 +34,9 @@ def run(size: int, folder: Path) -> Result:
             faults.append(f"{kind.name}: {fault or f'ready {over_load[-1]:.1f} s later than a load takes'}")
     load.stop()
     faults += faults_of(load, server)
+    if (num := server.metric("cenote_engine_restarts_total")) != size:
+        faults.append(f"{num:.0f} restarts were counted")
+    faults += [f"{name} is {left:.0f}" for name in LEFT if (left := server.metric(f"cenote_{name}"))]
     if server.stop() != 0:
         faults.append("the front did not end well")
     told = (
@@ -45,20 +54,4 @@ LINE = Line(
     ci=12,
     nightly=120,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="an engine that was ready is replaced late",
-            file="service/front/hub/engine_keeper.py",
-            old="MIN_BACKOFF_S if self._ready_s is not None else",
-            new="5.0 if self._ready_s is not None else",
-            size=2,
-        ),
-        Sabotage(
-            name="answers go to whoever waits longest",
-            file="service/front/engine_client/client.py",
-            old="if (pending := self._pending.pop(vector.id, None)) is not None:",
-            new="if (pending := self._pending.pop(next(iter(self._pending), 0), None)) is not None:",
-            size=1,
-        ),
-    ),
 )

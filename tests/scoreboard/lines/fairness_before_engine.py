@@ -27,7 +27,7 @@ from tests.conftest import CHECKPOINT, LiveServer
 from tests.models.audio.audios import encode
 from tests.models.audio.checkpoints import make_checkpoint
 from tests.pdf_file import endless, raw
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 from tests.video_file import video, video_part
 
@@ -257,27 +257,4 @@ LINE = Line(
     ci=5,
     nightly=20,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="decoders and threads serve first come, first served",
-            file="service/fairness/room.py",
-            old="        self._waiting[size].join(piece)\n",
-            new="        piece.party, piece.cost = Party('', 0), 1\n        self._waiting['large'].join(piece)\n",
-            size=3,
-        ),
-        Sabotage(
-            name="a request's texts are tokenized in one go, however many, and small ones wait for that",
-            file="service/front/serving/embedder.py",
-            old="return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None",
-            new="return await self._texts.run(lambda: all_at_once(steps), sys.maxsize), None",
-            size=3,
-        ),
-        Sabotage(
-            name="work in an extra seat may stay there",
-            file="service/decode/isolated.py",
-            old="            elif running.had_s > piece.limit_s and not self.room.hurry(piece):",
-            new="            elif False:",
-            size=3,
-        ),
-    ),
 )

@@ -10,7 +10,7 @@ from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.image_cases import ACCEPTED, Case, cases, formats
 
 SAME_SIZE = PixelRule(min_pixels=1, max_pixels=1 << 30)
@@ -69,41 +69,4 @@ LINE = Line(
     nightly=300,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "a frame larger than its screen is not looked at",
-            "service/media/image/png_gif_webp_bmp.py",
-            "    return Parts((max(width, left + right), max(height, top + bottom)), needed)",
-            "    return Parts((width, height), needed)",
-            300,
-        ),
-        Sabotage(
-            "one turn goes the other way",
-            "service/media/image/orientation.py",
-            "6: Image.Transpose.ROTATE_270",
-            "6: Image.Transpose.ROTATE_90",
-            300,
-        ),
-        Sabotage(
-            "the background is forgotten",
-            "service/media/image/decode.py",
-            "_WHITE if background is None else background",
-            "_WHITE",
-            300,
-        ),
-        Sabotage(
-            "files that are cut are decoded as far as they go",
-            "service/media/image/decode.py",
-            "import warnings\n",
-            "import warnings\nfrom PIL import ImageFile as _files\n_files.LOAD_TRUNCATED_IMAGES = True\n",
-            300,
-        ),
-        Sabotage(
-            "the size in the header is not held against the limits",
-            "service/media/image/header.py",
-            "    _check_size(*parts.size, limits, location)\n    orientation",
-            "    orientation",
-            300,
-        ),
-    ),
 )

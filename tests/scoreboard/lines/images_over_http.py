@@ -19,7 +19,7 @@ import httpx
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.huge_images import BOMBS
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.image_seeds import noise, seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.scoreboard.lines.scored import FORMS, scored
@@ -135,27 +135,4 @@ LINE = Line(
     nightly=50_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "an image that cannot be decoded is our own fault",
-            "service/decode/isolated.py",
-            '!= num_result_bytes:\n            location.refuse("media_undecodable", self.unreadable)',
-            "!= num_result_bytes:\n            raise RuntimeError(self.unreadable)",
-            200,
-        ),
-        Sabotage(
-            "a library's own words are answered",
-            "service/media/image/header.py",
-            'UNREADABLE = "The image',
-            'UNREADABLE = "PIL.UnidentifiedImageError: the image',
-            200,
-        ),
-        Sabotage(
-            "half a file is an image",
-            "service/media/image/decode.py",
-            "import warnings\n",
-            "import warnings\nfrom PIL import ImageFile as _files\n_files.LOAD_TRUNCATED_IMAGES = True\n",
-            200,
-        ),
-    ),
 )

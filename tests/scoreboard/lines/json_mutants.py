@@ -22,7 +22,7 @@ from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_r
 from schemas.parsing.structure import check_structure
 from tests.scoreboard.json_seeds import TYPES, WORDS, seeds
 from tests.scoreboard.leaks import leak_in
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.mutant import mutate
 
 NUM_PROCESSES = 2
@@ -96,27 +96,4 @@ LINE = Line(
     ci=500_000,
     nightly=5_000_000,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="bytes that are not UTF-8 are not caught",
-            file="schemas/parsing/decode.py",
-            old="(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
-            new="(msgspec.DecodeError, RecursionError)",
-            size=20_000,
-        ),
-        Sabotage(
-            name="nesting is not caught",
-            file="schemas/parsing/decode.py",
-            old="(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
-            new="(msgspec.DecodeError, UnicodeDecodeError)",
-            size=80_000,
-        ),
-        Sabotage(
-            name="the decoder's own words are told",
-            file="schemas/parsing/decode.py",
-            old="what = _what(error, raw)",
-            new="what = repr(type(error))",
-            size=5_000,
-        ),
-    ),
 )

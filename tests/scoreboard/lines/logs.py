@@ -14,7 +14,7 @@ from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import say
 from tests.scoreboard.json_seeds import WORDS, seeds
 from tests.scoreboard.leaks import PATH
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.mutant import mutate
 
 SECRET = "sk-never-to-be-seen-in-a-log"
@@ -93,27 +93,4 @@ LINE = Line(
     ci=500,
     nightly=5_000,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="lines are not JSON",
-            file="service/logs.py",
-            old="return orjson.dumps(line, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()",
-            new="return str(line)",
-            size=5,
-        ),
-        Sabotage(
-            name="the line of a request tells its query",
-            file="service/http/middleware/access_log.py",
-            old="            shown.update(fields)\n",
-            new='            shown.update(fields | {"query": path})\n',
-            size=20,
-        ),
-        Sabotage(
-            name="a failure is told with its objects",
-            file="service/http/middleware/access_log.py",
-            old="        stages_ms = self.stages.ms()\n",
-            new="        stages_ms = self.stages.ms()\n        logger.info(str(object()))\n",
-            size=5,
-        ),
-    ),
 )

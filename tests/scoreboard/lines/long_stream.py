@@ -17,7 +17,7 @@ import msgspec
 
 from schemas.limits import MAX_INPUTS
 from tests.conftest import LiveServer
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.vitals import Vitals, processes_of
 from tests.stream_client import StreamClient
 
@@ -213,28 +213,4 @@ LINE = Line(
     ci=100_000,
     nightly=1_000_000,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="a stream reads as fast as it can",
-            file="service/front/admission/stream_bounds.py",
-            old="        while not self._under_way.has_room(load, self._limits):\n",
-            new="        while False:\n",
-            size=60_000,
-        ),
-        Sabotage(
-            name="each group of lines leaves a little behind",
-            file="service/http/stream/session.py",
-            old="        finally:\n            self.window.leave(load)\n",
-            new="        finally:\n            self.window.leave(load)\n"
-            "            logger.__dict__.setdefault('kept', []).append(bytearray(1 << 17))\n",
-            size=20_000,
-        ),
-        Sabotage(
-            name="lines do not outlast an engine",
-            file="service/front/serving/embedder.py",
-            old='frozenset({"overloaded", "rate_limit_exceeded", "engine_restarting"})',
-            new='frozenset({"overloaded", "rate_limit_exceeded"})',
-            size=2_000,
-        ),
-    ),
 )

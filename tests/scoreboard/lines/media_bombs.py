@@ -18,7 +18,7 @@ from typing import Any
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.media_bombs import BOMBS
 from tests.pdf_file import FORM, boundless, endless, raw, winding
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 
 DEFLATED = b"/Filter/FlateDecode"
@@ -146,27 +146,4 @@ LINE = Line(
     ci=62,
     nightly=620,
     run=_run,
-    sabotages=(
-        Sabotage(
-            "scans are not counted",
-            "service/media/image/jpeg.py",
-            "            if num_scans > MAX_SCANS:",
-            "            if False:",
-            31,
-        ),
-        Sabotage(
-            "chunks have no bound",
-            "service/media/image/parts.py",
-            "MAX_PARTS = 1 << 15",
-            "MAX_PARTS = 1 << 30",
-            31,
-        ),
-        Sabotage(
-            "run-length coded images have no bound",
-            "service/media/image/png_gif_webp_bmp.py",
-            "    if _number(encoded, 30) in _RUN_LENGTH:",
-            "    if False:",
-            31,
-        ),
-    ),
 )

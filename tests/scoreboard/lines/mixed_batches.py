@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.own_engine import Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 80
@@ -72,48 +72,4 @@ LINE = Line(
     nightly=50_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="features are only checked as a batch's sum",
-            file="service/engine/execution/runner.py",
-            old="if feature is None or feature.shape[0] != media.num_tokens:",
-            new="if feature is None:",
-            size=100,
-        ),
-        Sabotage(
-            name="requests attend to each other",
-            file="service/model/packed/attention.py",
-            old="    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        hashable, sides",
-            new="    groups = (Group(0, 0, len(query), 1, len(query)),)\n    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        hashable, sides",  # noqa: E501
-            size=100,
-        ),
-        Sabotage(
-            name="images of one size are taken for one another where prompts begin alike",
-            file="service/engine/execution/image_numbers.py",
-            old="key = (id(features), media.grid_thw, media.kind)",
-            new="key = (media.grid_thw, media.kind)",
-            size=100,
-        ),
-        Sabotage(
-            name="DeepStack's levels are added once for each prompt that shares an image",
-            file="service/model/qwen3_vl/language.py",
-            old="            if len(rows) < len(visual_rows):",
-            new="            if False:",
-            size=100,
-        ),
-        Sabotage(
-            name="placeholders in a text without images pass",
-            file="service/engine/execution/runner.py",
-            old="if not self._pads.isdisjoint(request.plan.ids):",
-            new="if False:",
-            size=100,
-        ),
-        Sabotage(
-            name="placeholders without an image pass",
-            file="service/engine/execution/runner.py",
-            old="or not np.array_equal(expected, pads)",
-            new="",
-            size=100,
-        ),
-    ),
 )

@@ -11,7 +11,7 @@ from service.media.audio.samples import Audio
 from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import encode, tone
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.av_files import try_broken
 
 LIMITS = AudioLimits(max_duration_s=10.0)
@@ -61,20 +61,4 @@ LINE = Line(
     ci=3_000,
     nightly=200_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "only some of FFmpeg's errors are caught",
-            "service/workers/av_worker.py",
-            "        except Exception:  # noqa: BLE001",
-            "        except (OSError, ZeroDivisionError):  # noqa: BLE001",
-            300,
-        ),
-        Sabotage(
-            "an audio file that cannot be read is our own fault",
-            "service/decode/av_decoder.py",
-            'return end.audio or location.refuse("media_undecodable", self.unreadable)',
-            'return end.audio or location.refuse("internal_error", self.unreadable)',
-            300,
-        ),
-    ),
 )

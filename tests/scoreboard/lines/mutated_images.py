@@ -9,7 +9,7 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.image_seeds import seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.scoreboard.lines.mutants.side_by_side import CHUNK, Found, side_by_side
@@ -65,20 +65,4 @@ LINE = Line(
     ci=200_000,
     nightly=5_000_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "only some of the decoder's errors are caught",
-            "service/media/image/decode.py",
-            "    except Exception:  # noqa: BLE001",
-            "    except (OSError, SyntaxError):  # noqa: BLE001",
-            20_000,
-        ),
-        Sabotage(
-            "Pillow's warnings are printed",
-            "service/media/image/decode.py",
-            'warnings.filterwarnings("ignore"',
-            'warnings.filterwarnings("always"',
-            20_000,
-        ),
-    ),
 )

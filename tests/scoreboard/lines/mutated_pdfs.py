@@ -26,7 +26,7 @@ from tests.pdf_file import (
     scan,
     slide,
 )
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.mutation import mutate
 
 RULE = PixelRule(max_pixels=128 * 128)
@@ -117,20 +117,4 @@ LINE = Line(
     ci=30_000,
     nightly=300_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "only PDFium's own errors are caught",
-            "service/workers/page_worker.py",
-            "        except Exception:  # noqa: BLE001",
-            "        except ZeroDivisionError:  # noqa: BLE001",
-            300,
-        ),
-        Sabotage(
-            "a PDF that cannot be read is our own fault",
-            "service/decode/page_decoder.py",
-            'return end.page or location.refuse("media_undecodable", self.unreadable)',
-            'return end.page or location.refuse("internal_error", self.unreadable)',
-            300,
-        ),
-    ),
 )

@@ -19,7 +19,7 @@ from service.media.features.features import FeatureRule, FeaturesItem, open_feat
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
 from service.media.features.tensor import Tensor
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.scoreboard.lines.mutants.side_by_side import CHUNK, Found, side_by_side
 
@@ -166,27 +166,4 @@ LINE = Line(
     ci=200_000,
     nightly=5_000_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "two number formats are taken for each other",
-            "service/media/features/safetensors_file.py",
-            '"F16": "float16", "BF16": "bfloat16"}',
-            '"F16": "bfloat16", "BF16": "float16"}',
-            20_000,
-        ),
-        Sabotage(
-            "numbers that are not finite pass",
-            "service/media/features/tensor.py",
-            "        if beyond.any():",
-            "        if beyond.all():",
-            20_000,
-        ),
-        Sabotage(
-            "columns first is read as rows first",
-            "service/media/features/npy_file.py",
-            'if entries["fortran_order"] != "False":',
-            'if entries["fortran_order"] == "Nil":',
-            60_000,
-        ),
-    ),
 )

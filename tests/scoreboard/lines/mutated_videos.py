@@ -9,7 +9,7 @@ from service.decode.av_decoder import VideoDecoder
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoLimits, check_video, container_of
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.mutants.av_files import try_broken
 from tests.video_file import video
 
@@ -64,20 +64,4 @@ LINE = Line(
     ci=3_000,
     nightly=200_000,
     run=run,
-    sabotages=(
-        Sabotage(
-            "only some of FFmpeg's errors are caught",
-            "service/workers/av_worker.py",
-            "    except Exception:  # noqa: BLE001",
-            "    except (OSError, ZeroDivisionError):  # noqa: BLE001",
-            300,
-        ),
-        Sabotage(
-            "a video that cannot be read is our own fault",
-            "service/decode/av_decoder.py",
-            'return end.video or location.refuse("media_undecodable", self.unreadable)',
-            'return end.video or location.refuse("internal_error", self.unreadable)',
-            300,
-        ),
-    ),
 )

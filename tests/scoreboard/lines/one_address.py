@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
 from tests.raw_socket import address
 from tests.scoreboard.crowd import OPEN_PER_S
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import get_bytes, request_bytes
 
 SAME, OTHER = "127.0.0.1", "127.0.0.2"
@@ -104,20 +104,4 @@ LINE = Line(
     ci=5_000,
     nightly=10_000,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="no peer has a share",
-            file="service/http/server/peers.py",
-            old="        if peer != PROXY and num_of_peer >= self.max_of_peer:\n",
-            new="        if False:\n",
-            size=5_000,
-        ),
-        Sabotage(
-            name="nobody makes way",
-            file="service/http/server/places.py",
-            old="            if guest.may_make_way:\n",
-            new="            if False:\n",
-            size=3_000,
-        ),
-    ),
 )

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 CI = (
     "tests/service/media", "tests/schemas", "tests/service/engine", "tests/service/front",
@@ -49,13 +49,4 @@ LINE = Line(
     nightly=WHOLE,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="a check of what a client sent is an assert",
-            file="service/media/source.py",
-            old='    if not data:\n        location.refuse("media_undecodable", f"The {what} is empty; ',
-            new='    assert data or location.refuse("media_undecodable", f"The {what} is empty; ',
-            size=1,
-        ),
-    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.own_engine import OwnEngine, wrong_answers
 
 NUM_CONTENTS = 60
@@ -85,20 +85,4 @@ LINE = Line(
     nightly=500,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="a single input is not tried again",
-            file="service/engine/execution/isolation.py",
-            old="results, had_memory = self._try([waiting])",
-            new="results = None",
-            size=20,
-        ),
-        Sabotage(
-            name="a batch without memory is not split",
-            file="service/engine/execution/isolation.py",
-            old="return [*self.embed(batch[:half]), *self.embed(batch[half:])]",
-            new="return _all_failed(batch, NO_MEMORY, 'out_of_memory')",
-            size=20,
-        ),
-    ),
 )

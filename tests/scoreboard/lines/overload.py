@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
 from tests.scoreboard.lines.scored import FORMS, Form, are_same, scored, scores_alone, scores_in
 
@@ -206,20 +206,4 @@ LINE = Line(
     ci=20,
     nightly=600,
     run=run,
-    sabotages=(
-        Sabotage(
-            "nothing is ever refused",
-            "service/front/admission/budget.py",
-            "            if not (held := self.row.whole()).has_room(one, self._limits):",
-            "            if (held := self.row.whole()) is None:",
-            8,
-        ),
-        Sabotage(
-            "a refusal does not say when to come back",
-            "service/http/errors.py",
-            '{"Retry-After": str(math.ceil(wait_s)), "retry-after-ms"',
-            '{"retry-after-ms"',
-            3,
-        ),
-    ),
 )

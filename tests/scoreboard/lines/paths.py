@@ -14,7 +14,7 @@ from pathlib import Path
 from service.errors import MediaError
 from service.media.local_file import LocalFiles
 from tests.conftest import LiveServer, image, image_part
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.paths_corpus import PathCase, build, path_cases
 
 NUM_CASES = 120
@@ -135,7 +135,6 @@ def _png(seed: int) -> bytes:
     return base64.b64decode(image(seed).partition(",")[2])
 
 
-LOCAL_FILE = "service/media/local_file.py"
 LINE = Line(
     number=9,
     name="paths",
@@ -145,26 +144,4 @@ LINE = Line(
     nightly=1_000_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "the path is checked, then opened",
-            LOCAL_FILE,
-            "                return _walk(directory.descriptor, parts[num_parts:])\n",
-            '                path = "/" + os.fsdecode(b"/".join(parts))\n'
-            "                if os.path.realpath(path) != path:\n"
-            '                    raise ValueError("a link")\n'
-            "                return os.open(path, os.O_RDONLY | os.O_NONBLOCK)\n",
-            10_000,
-        ),
-        Sabotage(
-            "links are followed at the end",
-            LOCAL_FILE,
-            "_OPEN = os.O_RDONLY | os.O_NOFOLLOW",
-            "_OPEN = os.O_RDONLY",
-            100,
-        ),
-        Sabotage("links are followed on the way", LOCAL_FILE, "os.O_DIRECTORY | os.O_NOFOLLOW", "os.O_DIRECTORY", 100),
-        Sabotage("paths may climb", LOCAL_FILE, '(b"", b".", b"..")', '(b"", b".")', 100),
-        Sabotage("a pipe is waited for", LOCAL_FILE, " | os.O_NONBLOCK", "", 100),
-    ),
 )

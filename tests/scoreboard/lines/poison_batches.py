@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 60
@@ -55,27 +55,4 @@ LINE = Line(
     nightly=10_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="a batch fails as a whole",
-            file="service/engine/execution/isolation.py",
-            old="return [*self.embed(batch[:half]), *self.embed(batch[half:])]",
-            new="return _all_failed(batch, INTERNAL)",
-            size=50,
-        ),
-        Sabotage(
-            name="who shares rows with a poison is not run again",
-            file="service/engine/execution/isolation.py",
-            old="            return self._run_again_alone(batch, results)",
-            new="            return results",
-            size=50,
-        ),
-        Sabotage(
-            name="vectors are sent unchecked",
-            file="kernels/cenote_kernels/epilogue.py",
-            old="    answers: list[Row | None] = [{} if valid else None for valid in is_valid]\n",
-            new="    answers: list[Row | None] = [{} for _ in is_valid]\n",
-            size=50,
-        ),
-    ),
 )

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
 from tests.faults.server import faulty_environ
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 from tests.scoreboard.lines.scored import FORMS, are_same, scored, scores_alone, scores_in
 
@@ -123,20 +123,4 @@ LINE = Line(
     ci=2,
     nightly=20,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="what ended the engine is never refused",
-            file="service/front/engine_client/suspects.py",
-            old="MAX_FAILED_RUNS = 3",
-            new="MAX_FAILED_RUNS = 3000",
-            size=1,
-        ),
-        Sabotage(
-            name="a query that fails is named as a document",
-            file="service/front/scoring/scores.py",
-            old="    name = asked.queries.name\n",
-            new="    name = asked.documents.name\n",
-            size=2,
-        ),
-    ),
 )

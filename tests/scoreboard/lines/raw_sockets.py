@@ -9,7 +9,7 @@ from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import address, is_whole, post
 from tests.scoreboard.json_seeds import WORDS, seeds
 from tests.scoreboard.leaks import leak_in
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.mutant import mutate
 
 NUM_AT_ONCE = 48
@@ -112,20 +112,4 @@ LINE = Line(
     nightly=200_000,
     run=_run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="no timer for heads",
-            file="service/http/server/connection.py",
-            old="        self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase else None\n",
-            new="        self._reading = None\n",
-            size=1_500,
-        ),
-        Sabotage(
-            name="a media type is not looked at, and its fault is not caught",
-            file="service/http/body.py",
-            old='    sent = context.headers.get(b"content-type", b"").decode("latin-1")\n',
-            new='    sent = context.headers[b"content-type"].decode()\n    assert sent == "application/json"\n',
-            size=1_500,
-        ),
-    ),
 )

@@ -18,7 +18,7 @@ import numpy as np
 
 from service.front.admission.key_file import new_key
 from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, from_base64
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.fairness_before_engine import key_flags
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 from tests.scoreboard.lines.scored import FORMS, Form, are_same, scored, scores_in
@@ -172,20 +172,4 @@ LINE = Line(
     ci=12,
     nightly=100,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="in the engine a tenant's requests are served first come, first served",
-            file="service/fairness/fair_queue.py",
-            old="QueuedBundle(share.tag, next",
-            new="QueuedBundle(0 * share.tag, next",
-            size=8,
-        ),
-        Sabotage(
-            name="scores are in another order than their documents",
-            file="service/front/scoring/scores.py",
-            old="for index, one in enumerate(inputs[:num_documents]):",
-            new="for index, one in enumerate(reversed(inputs[:num_documents])):",
-            size=2,
-        ),
-    ),
 )

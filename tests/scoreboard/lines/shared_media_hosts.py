@@ -17,7 +17,7 @@ import msgspec
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.conftest import CHECKPOINT, LiveServer, image
 from tests.media_host import MediaHost, reply
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 
 TIMES_ALONE = 3.0
@@ -134,20 +134,4 @@ LINE = Line(
     ci=20,
     nightly=200,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="slots of a host are first come, first served",
-            file="service/media/fetch/slots.py",
-            old="        self._num_kept = (max_each + 2) // 4\n",
-            new="        self._num_kept = 0\n",
-            size=3,
-        ),
-        Sabotage(
-            name="a host may drip for as long as a fetch may take",
-            file="service/media/fetch/exchange.py",
-            old="            async with asyncio.timeout_at(late_s):\n",
-            new="            async with asyncio.timeout_at(None):\n",
-            size=3,
-        ),
-    ),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.recovery import kill_at_exit
 from tests.scoreboard.lines.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad
 
@@ -106,20 +106,4 @@ LINE = Line(
     nightly=200,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="the listener closes at once",
-            file="service/http/server/server.py",
-            old="wait_s = self._lame_duck_s if was_ready and sig == signal.SIGTERM else 0.0",
-            new="wait_s = 0.0",
-            size=2,
-        ),
-        Sabotage(
-            name="accepted requests are given up when the listener closes",
-            file="service/http/server/server.py",
-            old="end_s = time.monotonic() + self._drain_timeout_s",
-            new="end_s = time.monotonic()",
-            size=2,
-        ),
-    ),
 )

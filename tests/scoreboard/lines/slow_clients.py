@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import address
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.pace import ask, texts
 
 CALM_S = 7.0
@@ -100,27 +100,4 @@ LINE = Line(
     ci=500,
     nightly=5_000,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="bodies have all the time they want",
-            file="service/http/body.py",
-            old="fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s",
-            new="fair_s = 1e9",
-            size=80,
-        ),
-        Sabotage(
-            name="heads have all the time they want",
-            file="service/http/server/connection.py",
-            old='            phase = "head" if self.cycle is None or self.conn.trailing_data[0] else None\n',
-            new="            phase = None\n",
-            size=80,
-        ),
-        Sabotage(
-            name="answers may wait indefinitely",
-            file="service/http/server/connection.py",
-            old='            self._give_up("write")\n',
-            new="            pass\n",
-            size=80,
-        ),
-    ),
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import address, post
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.vitals import Vitals
 
 RATES = (20_000, 20_000, 40_000, 60_000, 100_000)
@@ -140,27 +140,4 @@ LINE = Line(
     ci=25,
     nightly=120,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="what was taken does not count",
-            file="service/http/server/pacing.py",
-            old="self._left_s - (now_s - seen_s) + earned_s)",
-            new="self._left_s - (now_s - seen_s))",
-            size=25,
-        ),
-        Sabotage(
-            name="the system keeps megabytes unsent",
-            file="service/http/server/connection.py",
-            old="socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)",
-            new="socket.TCP_NOTSENT_LOWAT, 1 << 30)",
-            size=12,
-        ),
-        Sabotage(
-            name="answers have no bound",
-            file="service/front/admission/budget.py",
-            old="            lease.grow(Load(num_bytes=num_bytes))\n",
-            new="            lease.keep(num_bytes)\n",
-            size=12,
-        ),
-    ),
 )

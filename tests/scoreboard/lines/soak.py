@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.scoreboard.hostile import attack
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.pace import Pace, ask, texts
 from tests.scoreboard.vitals import Vitals, processes_of, watch
 
@@ -103,23 +103,4 @@ LINE = Line(
     ci=300,
     nightly=28_800,
     run=_run,
-    sabotages=(
-        Sabotage(
-            name="every request leaves a little behind",
-            file="service/http/middleware/access_log.py",
-            old="        scope, fields = self.scope, self.context.log_fields\n",
-            new="        scope, fields = self.scope, self.context.log_fields\n"
-            "        self.serving.__dict__.setdefault('kept', []).append(bytearray(4096))\n",
-            size=60,
-        ),
-        Sabotage(
-            name="connections are not given back",
-            file="service/http/server/connection.py",
-            old="        super().connection_lost(exc)\n",
-            new="        super().connection_lost(exc)\n"
-            "        self.__class__.__dict__.get('kept') or setattr(self.__class__, 'kept', [])\n"
-            "        getattr(self.__class__, 'kept').append(__import__('os').dup(2))\n",
-            size=20,
-        ),
-    ),
 )

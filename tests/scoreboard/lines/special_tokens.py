@@ -13,7 +13,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 from tests.conftest import CHECKPOINT, ORACLE
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 LIMIT = 96
 PLAIN = "a plain text"
@@ -118,20 +118,4 @@ LINE = Line(
     nightly=500_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            name="texts are parsed for special tokens",
-            file="service/prompt/tokenizer/tokenizer.py",
-            old="tokenizer = self._parsing if parse_special else self._plain",
-            new="tokenizer = self._parsing",
-            size=100,
-        ),
-        Sabotage(
-            name="cut texts keep one token too many",
-            file="service/prompt/prompt_buffer.py",
-            old="gone = set(removed)",
-            new="gone = set(removed[1:])",
-            size=200,
-        ),
-    ),
 )

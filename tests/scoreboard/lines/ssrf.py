@@ -15,7 +15,7 @@ from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy, HostList
 from tests.conftest import LiveServer, image_part
 from tests.media_host import MediaHost, redirect, reply
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.ssrf_corpus import ELSEWHERE, Case, corpus
 from tests.scoreboard.lines.ssrf_trial import Names, Trial
 from tests.scoreboard.lines.ssrf_witness import Witness
@@ -137,7 +137,6 @@ def _result(trial: Trial) -> Result:
     return Result(trial.num_tried, len(trial.failures), notes)
 
 
-FETCHER = "service/media/fetch/fetcher.py"
 LINE = Line(
     number=8,
     name="ssrf",
@@ -147,36 +146,4 @@ LINE = Line(
     nightly=20_000,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage("one good address is enough", FETCHER, "not all(self.policy", "not any(self.policy", 100),
-        Sabotage(
-            "a name is looked up again once it was judged",
-            FETCHER,
-            "        return addresses\n",
-            "        return [host.address] if host.address else await self._resolver.resolve(host.text)\n",
-            100,
-        ),
-        Sabotage("a redirect's port is not checked", FETCHER, "self.policy.check(found)", "pass", 400),
-        Sabotage(
-            "the client is told the cause",
-            FETCHER,
-            'raise MediaError("media_fetch_failed", FETCH_FAILED)',
-            'raise MediaError("media_fetch_failed", reason)',
-            40,
-        ),
-        Sabotage(
-            "link-local is missing in the table",
-            "service/media/fetch/address.py",
-            '            "169.254.0.0/16",  # link-local: the metadata services of most clouds\n',
-            "",
-            400,
-        ),
-        Sabotage(
-            "translated addresses are not seen through",
-            "service/media/fetch/address.py",
-            "            return _classify_ipv4(nat64_ipv4(address, prefix.prefixlen))",
-            "            return AddressClass.PUBLIC",
-            400,
-        ),
-    ),
 )

@@ -1,6 +1,7 @@
 """Clients that ask without pause, each item like no other, and everything that they were told."""
 
 import asyncio
+import base64
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from tests.builders import npy_bytes
 from tests.conftest import TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 EMBEDDINGS = "/v1/embeddings"
@@ -19,9 +21,16 @@ TIMEOUT_S = 60
 
 
 def item(index: int) -> dict[str, Any]:
-    """A text; every third with an image."""
+    """A text; of three one with an image, and one with features of an image that nobody drew."""
     words = text_part(f"question {index} of {index * 7919} " + "and so on " * (index % 7))
-    return {"content": [image_part(image(index, 64, 64)), words] if index % 3 == 0 else [words]}
+    first = ([image_part(image(index, 64, 64))], [_features(index)], [])[index % 3]
+    return {"content": [*first, words]}
+
+
+def _features(seed: int) -> dict[str, Any]:
+    file = npy_bytes(np.random.default_rng(seed).normal(size=(4, 384)).astype("<f2"))
+    embeds = {"image_embeds": base64.b64encode(file).decode(), "image_grid_thw": [1, 4, 4]}
+    return {"type": "image_embeds", "image_embeds": embeds}
 
 
 def body_of(index: int, num_inputs: int) -> dict[str, Any]:
@@ -125,7 +134,8 @@ def _fault(answer: httpx.Response | httpx.TransportError, want: np.ndarray) -> s
     if isinstance(answer, httpx.TransportError):
         return f"no answer ({type(answer).__name__})"
     if answer.status_code == 503:
-        return "" if answer.headers.get("retry-after", "").isdigit() else "503 without Retry-After"
+        is_told = answer.headers.get("retry-after", "").isdigit() and "engine_restarting" in answer.text
+        return "" if is_told else f"503 without Retry-After, or {answer.text[:80]}"
     if answer.status_code != 200:
         return f"status {answer.status_code}"
     got = from_base64(answer.json()["data"][0]["embedding"])

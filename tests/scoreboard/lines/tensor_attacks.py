@@ -22,7 +22,7 @@ from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
 from service.media.features.tensor import Tensor
 from tests.builders import npy_bytes
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 
 HIDDEN, WIDTH, ROWS, GRID = 4, 8, 4, [1, 4, 4]
 RULE = FeatureRule(hidden=HIDDEN, width=WIDTH, origin="0" * 32)
@@ -217,27 +217,4 @@ LINE = Line(
     nightly=80,
     run=run,
     side_by_side=True,
-    sabotages=(
-        Sabotage(
-            "features of another model pass",
-            "service/media/features/features.py",
-            "    if tensor.origin not in (None, rule.origin):",
-            "    if tensor.origin == rule:",
-            80,
-        ),
-        Sabotage(
-            "a key may be there twice",
-            "service/media/features/safetensors_file.py",
-            "    if len(found) != len(pairs):",
-            "    if len(found) > len(pairs):",
-            80,
-        ),
-        Sabotage(
-            "grids may have any number of frames",
-            "service/media/features/features.py",
-            "    if frames != 1:",
-            "    if frames == 1 and frames == 2:",
-            80,
-        ),
-    ),
 )

@@ -34,7 +34,7 @@ from tests.conftest import children_of
 from tests.media_bombs import progressive
 from tests.models.audio.audios import encode
 from tests.pdf_file import boundless, winding
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.line import Line, Result
 from tests.video_file import video
 
 MAX_BYTES = 256 << 20
@@ -169,13 +169,4 @@ LINE = Line(
     ci=12,
     nightly=60,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="memory is not looked at",
-            file="service/decode/isolated.py",
-            old="running.held_bytes, reason = slot.num_held_bytes, None",
-            new="running.held_bytes, reason = 0, None",
-            size=9,
-        ),
-    ),
 )
