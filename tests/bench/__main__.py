@@ -1,4 +1,4 @@
-"""`make bench`: every workload against its baselines, in one run; the table, the plot and the JSON of it.
+"""`make bench`: every workload against its baselines, in one run; the table and the JSON of it.
 
 Exit code 1 when a figure misses its bar, so that nobody overlooks it.
 """
@@ -17,8 +17,7 @@ from service.front.serving.process_tuning import available_cores
 from tests.bench.checkpoint import SIZES, minilm, random_checkpoint
 from tests.bench.figure import Measured
 from tests.bench.machine import describe_machine, load_average
-from tests.bench.parts.all_parts import PARTS
-from tests.bench.plot import draw
+from tests.bench.parts.all_parts import GROUPS, PARTS
 from tests.bench.report import render_page, replace_run, told, write_json
 from tests.bench.scale import FULL, QUICK
 from tests.bench.sides.over_http import OverHttp
@@ -52,7 +51,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--only", help=f"these parts, separated by commas: {', '.join(PARTS)}")
+    parser.add_argument("--only", help=f"these parts, separated by commas: {', '.join(GROUPS)}")
     parser.add_argument("--quick", action="store_true", help="a look in about a fifth of the time")
     parser.add_argument("--model", default="small", help=f"{', '.join(SIZES)} (random weights), or a folder")
     parser.add_argument("--threads", type=int, default=0, help="of every side; 0 takes what the container allows")
@@ -63,14 +62,14 @@ def _options() -> argparse.Namespace:
         "--dtype",
         default="float32",
         choices=("float32", "bfloat16"),
-        help="of the service; for `peer` and `peer_score`",
+        help="of the service; for `peer`",
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table of a whole run into this page")
     options = parser.parse_args()
-    if unknown := set(options.only.split(",") if options.only else ()) - set(PARTS):
+    if unknown := set(options.only.split(",") if options.only else ()) - set(GROUPS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
-    if options.dtype != "float32" and options.only not in ("peer", "peer_score"):
-        parser.error("--dtype is for --only peer or peer_score: the other parts compare with sides in float32")
+    if options.dtype != "float32" and options.only != "peer":
+        parser.error("--dtype is for --only peer: the other parts compare with sides in float32")
     return options
 
 
@@ -83,7 +82,7 @@ def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured],
     asked = Stage(
         folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against, dtype=options.dtype
     )
-    names = options.only.split(",") if options.only else list(PARTS)
+    names = [name for group in (options.only.split(",") if options.only else GROUPS) for name in GROUPS[group]]
     try:
         measured = {name: _one(name, asked) for name in names}
         found = [one for one in measured.values() if one is not None]
@@ -130,14 +129,9 @@ def _answers() -> str:
 
 def _write(page: Path | None, facts: dict[str, object], found: Sequence[Measured], answers: str) -> None:
     figures = [figure for one in found for figure in one.figures]
-    curves = [curve for one in found for curve in one.curves]
-    write_json(FOLDER / "result.json", facts, figures, curves)
-    plot = None
-    if curves:
-        plot = (page or FOLDER / "speed.md").with_suffix(".svg")
-        plot.write_text(draw(curves))
+    write_json(FOLDER / "result.json", facts, figures)
     if page:
-        replace_run(page, render_page(facts, figures, curves, plot.name if plot else None, answers))
+        replace_run(page, render_page(facts, figures, answers))
 
 
 if __name__ == "__main__":

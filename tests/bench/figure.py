@@ -1,4 +1,4 @@
-"""Results of measurements: figures with their bars, and curves."""
+"""What a measurement says: figures with their bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -54,32 +54,10 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """Growth of one quantity with another.
-
-    Attributes:
-        name: short and unique.
-        what: in words.
-        x_label: quantity and unit of the abscissa.
-        y_label: quantity and unit of the ordinate.
-        series: points of each side, in order of x.
-        is_log: the abscissa doubles from point to point.
-    """
-
-    name: str
-    what: str
-    x_label: str
-    y_label: str
-    series: dict[str, list[tuple[float, Spread]]]
-    is_log: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """Findings of one part of the bench."""
 
     figures: Sequence[Figure] = ()
-    curves: Sequence[Curve] = ()
 
 
 def exactly(value: float) -> Spread:

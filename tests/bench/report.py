@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench.figure import Curve, Figure
+from tests.bench.figure import Figure
 
 HEADER = ("figure", "what was measured", "median", "quartiles", "bar", "rounds", "")
 ALIGN = ("---", "---", "---:", "---", "---", "---:", "---")
@@ -18,10 +18,10 @@ GPU_ROWS = (
 """Bars that need a GPU: `make check-gpu` measures them, and never this page."""
 
 
-def write_json(path: Path, facts: Mapping[str, Any], figures: Sequence[Figure], curves: Sequence[Curve]) -> None:
+def write_json(path: Path, facts: Mapping[str, Any], figures: Sequence[Figure]) -> None:
     """Everything that was measured, each round of it."""
     told = [asdict(figure) | {"verdict": figure.verdict} for figure in figures]
-    path.write_text(json.dumps({"facts": facts, "figures": told, "curves": list(map(asdict, curves))}, indent=1))
+    path.write_text(json.dumps({"facts": facts, "figures": told}, indent=1))
 
 
 def told(figure: Figure) -> str:
@@ -30,16 +30,12 @@ def told(figure: Figure) -> str:
     return f"{figure.verdict or '-':12s} {figure.name:32s} {_number(figure):>10s} {bar:8s} {'; '.join(figure.notes)}"
 
 
-def render_page(
-    facts: Mapping[str, Any], figures: Sequence[Figure], curves: Sequence[Curve], plot: str | None, answers: str
-) -> str:
+def render_page(facts: Mapping[str, Any], figures: Sequence[Figure], answers: str) -> str:
     """The part of `docs/speed.md` that a run writes.
 
     Args:
         facts: machine, versions, day and commit.
         figures: in the order of the table.
-        curves: in the order of the plot.
-        plot: name of its file beside the page.
         answers: what `write_answer.py` printed.
     """
     rows = [HEADER, ALIGN, *map(_cells, figures), *_gpu_cells()]
@@ -50,7 +46,6 @@ def render_page(
         _lines(f"- {name.replace('_', ' ')}: {value}" for name, value in facts.items()),
         _lines(f"| {' | '.join(row)} |" for row in rows),
         _lines(f"- **{figure.name}**: {'; '.join(figure.notes)}" for figure in figures if figure.notes),
-        f"![curves]({plot})" if plot and curves else "",
         f"What writing an answer costs, and beside it the plain ways:\n\n```text\n{answers}\n```" if answers else "",
     ]
     return "\n\n".join(section for section in sections if section)

@@ -1,6 +1,6 @@
 """Thousands of images that are all different: the encoder cache fills to its cap and stays there."""
 
-from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
+from tests.bench.figure import Bar, Figure, Measured, exactly
 from tests.bench.memory import MIB, MemoryWatch, within_budget
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
@@ -13,8 +13,6 @@ PER_REQUEST = 20
 PX = 64
 CAP_BYTES = 16 * MIB
 ARENA_BYTES = 16 * MIB
-MAX_POINTS = 120
-"""Of a drawn curve."""
 
 
 def run(stage: Stage) -> Measured:
@@ -32,7 +30,7 @@ def run(stage: Stage) -> Measured:
     notes = [f"{num:,} different images, {encoded:,.0f} runs of the tower, {evicted:,.0f} evictions"]
     words = "memory while these are sent, of what the settings allow"
     resident = within_budget("distinct_memory", words, memory, stage.checkpoint, CAP_BYTES, ARENA_BYTES)
-    return Measured([_cache(memory, notes), resident], [_curve(memory)])
+    return Measured([_cache(memory, notes), resident])
 
 
 def _ask(service: Service, number: int) -> None:
@@ -46,17 +44,6 @@ def _cache(memory: MemoryWatch, notes: list[str]) -> Figure:
     notes = [f"{memory.max_gauge / MIB:.2f} MiB at most, cap {CAP_BYTES / MIB:.0f} MiB", *notes]
     words = "bytes of the encoder cache at most, of its cap"
     return Figure("cache_cap", words, exactly(memory.max_gauge / CAP_BYTES), "×", Bar("≤", 1.0), 1, notes)
-
-
-def _curve(memory: MemoryWatch) -> Curve:
-    step = max(1, len(memory.samples) // MAX_POINTS)
-    share = [(n / len(memory.samples), *sample) for n, sample in enumerate(memory.samples)][::step]
-    series = {
-        "resident, grown": [(at, exactly((resident - memory.begin_bytes) / MIB)) for at, resident, _ in share],
-        "encoder cache": [(at, exactly(gauge / MIB)) for at, _, gauge in share],
-        "cap": [(0.0, exactly(CAP_BYTES / MIB)), (1.0, exactly(CAP_BYTES / MIB))],
-    }
-    return Curve("distinct", "memory while different images are sent", "share of the run", "MiB", series)
 
 
 PART = Part("distinct", "10,000 different images (built-in model)", run, model="builtin")

@@ -1,12 +1,13 @@
 """Cost of a request by its tokens, up to the largest batch: a line, and memory within what the settings say."""
 
-from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
+from tests.bench.figure import Bar, Figure, Measured, exactly
 from tests.bench.linear_fit import fit_line
 from tests.bench.memory import MemoryWatch, within_budget
 from tests.bench.parts.part import Part
-from tests.bench.points import Points, measure_points
+from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.service import Service
 from tests.bench.sides.side import Side
+from tests.bench.spread import spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 
@@ -22,11 +23,12 @@ def run(stage: Stage) -> Measured:
     with memory:
         works = dict(_sized(stage, service, num_tokens) for num_tokens in stage.scale.batch_tokens)
         sides: dict[str, Side] = {"service": service, "bare forward": stage.bare}
-        points = measure_points(sides, works, stage.scale.curve_rounds, lambda _, seconds: seconds)
-    curve = Curve("tokens", "seconds of one request by its tokens", "tokens", "s", points)
+        cases = [Case(f"{name} {num}", side, same(work)) for name, side in sides.items() for num, work in works.items()]
+        spent = interleave(cases, stage.scale.curve_rounds)
+    medians = {name: [spread(spent[f"{name} {num}"]).median for num in works] for name in sides}
     words = "memory while these run, of what the settings allow"
     resident = within_budget("tokens_memory", words, memory, stage.checkpoint)
-    return Measured([_linear(points, stage.scale.curve_rounds), resident], [curve])
+    return Measured([_linear(list(works), medians, stage.scale.curve_rounds), resident])
 
 
 def _sized(stage: Stage, service: Service, num_tokens: int) -> tuple[float, Work]:
@@ -37,10 +39,8 @@ def _sized(stage: Stage, service: Service, num_tokens: int) -> tuple[float, Work
     return float(service.usage("count", "total_tokens")), work
 
 
-def _linear(points: Points, num_rounds: int) -> Figure:
-    tokens = [x for x, _ in points["service"]]
-    fit = fit_line(tokens, [y.median for _, y in points["service"]])
-    bare = fit_line(tokens, [y.median for _, y in points["bare forward"]])
+def _linear(tokens: list[float], medians: dict[str, list[float]], num_rounds: int) -> Figure:
+    fit, bare = (fit_line(tokens, medians[name]) for name in ("service", "bare forward"))
     notes = [
         f"service: {fit.slope * 1e6:.1f} µs for each token and {fit.offset * 1e3:.1f} ms for each request",
         f"bare forward: {bare.slope * 1e6:.1f} µs and {bare.offset * 1e3:.1f} ms, R² {bare.r2:.5f}",

@@ -345,7 +345,7 @@ BREAKS = (
         "tensor_attacks",
         "features of another model pass",
         FEATURES,
-        around("read_tensor_file", _another_models_passes),
+        around("read_tensor_file", _of_no_model),
         80,
     ),
     Break("tensor_attacks", "a key may be there twice", SAFETENSORS, around("_unique", lambda _: dict), 80),

@@ -437,12 +437,10 @@ BREAKS = (
         "poisoned_pairs",
         "what ended the engine is never refused",
         "service.front.engine_client.suspects",
-        values(MAX_STRIKES=3_000),
+        values(MAX_FAILED_RUNS=3_000),
         1,
     ),
-    Break(
-        "poisoned_pairs", "a query that fails is named as a document", SCORES, around("_place", _named_as_document), 2
-    ),
+    Break("poisoned_pairs", "a query that fails is named as a document", SCORES, around("_place", _as_document), 2),
     Break("raw_sockets", "no timer for heads", CONNECTION, nothing("Connection._watch_reading"), 1_500),
     Break(
         "raw_sockets",
