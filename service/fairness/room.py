@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from service.fairness.fair_queue import TurnQueue
@@ -55,8 +55,8 @@ class WorkPiece:
         num_bytes: of memory, at its peak or as it was seen to hold.
         size: how long it takes.
         turn: set when it has a seat.
-        seat: the kind of that seat.
         limit_s: time in an extra seat.
+        seat: the kind of that seat.
     """
 
     party: Party
@@ -64,11 +64,8 @@ class WorkPiece:
     num_bytes: int
     size: Size
     turn: asyncio.Future[None]
+    limit_s: float
     seat: Seat = "shared"
-    limit_s: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.limit_s = EXTRA_S + EXTRA_TIMES * self.cost / NS
 
 
 class Paces:
@@ -135,7 +132,8 @@ class FairRoom:
         Returns:
             The piece, to be passed to `give`.
         """
-        piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, asyncio.get_running_loop().create_future())
+        turn = asyncio.get_running_loop().create_future()
+        piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, turn, EXTRA_S + EXTRA_TIMES * cost / NS)
         self._waiting[size].join(piece)
         self._wake()
         try:
