@@ -91,7 +91,7 @@ def slices(parts: BodyParts) -> Iterator[bytes]:
     yield b"".join(slice_)
 
 
-class Reply(msgspec.Struct, frozen=True):
+class WholeReply(msgspec.Struct, frozen=True):
     """A 200 in one piece: an ASGI app, which Litestar runs as it is. Litestar's own build their headers three times."""
 
     headers: Headers
@@ -152,7 +152,7 @@ def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type:
     num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
     if num_bytes <= SLICE_BYTES:
         body = b"".join(slices(parts))
-        return Reply([*headers, (b"content-length", b"%d" % len(body))], body)
+        return WholeReply([*headers, (b"content-length", b"%d" % len(body))], body)
     is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
     if is_exact:
         headers.append((b"content-length", b"%d" % num_bytes))
