@@ -33,8 +33,8 @@ def test_the_vectors_of_requests_that_want_the_same_are_one_block(engine: LoopRi
         assert (one.num_batched, one.num_hits, one.num_misses, one.is_cached) == (5, 0, 0, False)
         assert one.queue_ms > 0
         assert one.inference_ms >= 0
-    assert step.report is not None
-    assert step.report.num_requests == 5
+    (report,) = engine.reports
+    assert report.num_requests == 5
 
 
 def test_rows_of_other_lengths_and_formats_and_failures_stand_beside_them(engine: LoopRig) -> None:

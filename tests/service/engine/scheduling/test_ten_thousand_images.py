@@ -42,6 +42,9 @@ class TensorRunner:
     def num_vectors(self, request: Request) -> int:
         return 1
 
+    def num_rows(self, request: Request, ask: Any) -> int:
+        return 1
+
     def repeat(self, raw: torch.Tensor, requests: list[Any], times: list[int]) -> torch.Tensor:
         return raw.repeat_interleave(torch.tensor(times), dim=0)
 
