@@ -32,7 +32,7 @@ def example(summary: str, value: Any) -> dict[str, Any]:
     return {"summary": summary, "value": value}
 
 
-def body(summary: str, **fields: Any) -> dict[str, Any]:
+def to_builtin(summary: str, **fields: Any) -> dict[str, Any]:
     """A request to the built-in model."""
     return example(summary, {"model": "builtin", **fields})
 

@@ -16,7 +16,7 @@ from schemas.endpoints.embed import EmbedApiVersion
 from service.fairness.threads import Steps
 from service.front.served_model import ServedModel
 from service.http.body import read_call
-from service.http.examples import body, example, invalid, sample
+from service.http.examples import example, invalid, sample, to_builtin
 from service.http.request_context import AnyRequest
 from service.http.route import KEY_STATUSES, TOKEN_STATUSES, Route
 from service.http.routes.embed_v1 import V1
@@ -76,7 +76,7 @@ ROUTES = (
         request=CohereTokenizeRequest,
         response=CohereTokenizeResponse,
         error_statuses=TOKEN_STATUSES,
-        request_examples={"text": body("A text", text="a red bicycle")},
+        request_examples={"text": to_builtin("A text", text="a red bicycle")},
         response_examples={
             "text": example(
                 "Its six tokens",

@@ -30,7 +30,7 @@ from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
-from service.http.examples import IMAGE_PART, TEXT_PART, VECTOR, body, example, missing, sample
+from service.http.examples import IMAGE_PART, TEXT_PART, VECTOR, example, missing, sample, to_builtin
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.route import Route
@@ -171,7 +171,7 @@ ROUTE = Route(
     response=EmbedResponse,
     headers=TIMING_HEADERS,
     request_examples={
-        "texts": body(
+        "texts": to_builtin(
             "Documents for a search index",
             input_type="search_document",
             texts=["a red bicycle", "a green door"],
@@ -179,8 +179,8 @@ ROUTE = Route(
             output_dimension=64,
             truncate="END",
         ),
-        "images": body("Images", input_type="image", images=[EXAMPLE_IMAGE]),
-        "fused": body(
+        "images": to_builtin("Images", input_type="image", images=[EXAMPLE_IMAGE]),
+        "fused": to_builtin(
             "An image and a text in one vector",
             input_type="search_document",
             inputs=[{"content": [IMAGE_PART, TEXT_PART]}],

@@ -12,7 +12,7 @@ from schemas.endpoints.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request,
 from schemas.parsing.rules import check_embed_v1_request
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
-from service.http.examples import VECTOR, body, example, missing, sample, undecodable
+from service.http.examples import VECTOR, example, missing, sample, to_builtin, undecodable
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer
 from service.http.route import Route
@@ -75,15 +75,15 @@ ROUTE = Route(
     response=EmbedV1Response,
     headers=TIMING_HEADERS,
     request_examples={
-        "texts": body("Queries", input_type="search_query", texts=["something to ride", "a way in"]),
-        "types": body(
+        "texts": to_builtin("Queries", input_type="search_query", texts=["something to ride", "a way in"]),
+        "types": to_builtin(
             "Documents, in two number formats",
             input_type="search_document",
             texts=["a red bicycle"],
             embedding_types=["float", "ubinary"],
             truncate="END",
         ),
-        "images": body("An image", input_type="image", images=[EXAMPLE_IMAGE]),
+        "images": to_builtin("An image", input_type="image", images=[EXAMPLE_IMAGE]),
     },
     response_examples={
         "floats": example("A bare list", sample(EmbedFloats, embeddings=[VECTOR], meta=_META)),

@@ -22,9 +22,9 @@ from service.http.examples import (
     QUERY,
     TEXT_PART,
     VECTOR,
-    body,
     example,
     sample,
+    to_builtin,
     usage,
     user,
 )
@@ -109,10 +109,10 @@ ROUTE = Route(
     response=EmbeddingResponse,
     headers=(*TIMING_HEADERS, "Vary"),
     request_examples={
-        "text": body("One text", input="a red bicycle against a wall"),
-        "texts": body("Many texts, short vectors", input=["a red bicycle", "a green door", ""], dimensions=64),
-        "base64": body("A vector as base64", input=["a red bicycle"], encoding_format="base64"),
-        "half": body(
+        "text": to_builtin("One text", input="a red bicycle against a wall"),
+        "texts": to_builtin("Many texts, short vectors", input=["a red bicycle", "a green door", ""], dimensions=64),
+        "base64": to_builtin("A vector as base64", input=["a red bicycle"], encoding_format="base64"),
+        "half": to_builtin(
             "Many texts, in half the bytes",
             input=["a red bicycle", "a green door"],
             encoding_format="base64",
@@ -120,27 +120,29 @@ ROUTE = Route(
             endianness="little",
             normalize=True,
         ),
-        "query": body("A search query, by its instruction", input="something to ride", instruction=QUERY),
-        "passages": body(
+        "query": to_builtin("A search query, by its instruction", input="something to ride", instruction=QUERY),
+        "passages": to_builtin(
             "Passages for a search index, as Voyage's and NVIDIA's clients name them",
             input=["a red bicycle"],
             input_type="passage",
             truncate="END",
         ),
-        "fused": body(
+        "fused": to_builtin(
             "An image and a text in one vector, and the image alone",
             instruction=COLORS,
             inputs=[{"content": [IMAGE_PART, TEXT_PART]}, {"content": [IMAGE_PART]}],
         ),
-        "precomputed": body("An image sent as features, and a text", inputs=[{"content": [FEATURES_PART, TEXT_PART]}]),
-        "conversation": body(
+        "precomputed": to_builtin(
+            "An image sent as features, and a text", inputs=[{"content": [FEATURES_PART, TEXT_PART]}]
+        ),
+        "conversation": to_builtin(
             "One conversation, one vector",
             messages=[
                 {"role": "system", "content": [{"type": "text", "text": QUERY}]},
                 user(IMAGE_PART, TEXT_PART),
             ],
         ),
-        "conversations": body("Two conversations, two vectors", messages=[[user(TEXT_PART)], [user(IMAGE_PART)]]),
+        "conversations": to_builtin("Two conversations, two vectors", messages=[[user(TEXT_PART)], [user(IMAGE_PART)]]),
     },
     response_examples={
         "float": example("Numbers", _answer(VECTOR)),

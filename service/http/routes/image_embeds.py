@@ -24,7 +24,7 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
 from service.http.errors import report_error
-from service.http.examples import FEATURES_PART, IMAGE_PART, body, example, sample
+from service.http.examples import FEATURES_PART, IMAGE_PART, example, sample, to_builtin
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.route import Route
@@ -151,8 +151,8 @@ ROUTE = Route(
     response=ImageEmbedsResponse,
     headers=TIMING_HEADERS,
     request_examples={
-        "image": body("One image", images=[IMAGE_PART]),
-        "named": body(
+        "image": to_builtin("One image", images=[IMAGE_PART]),
+        "named": to_builtin(
             "An image with a name, as npy",
             images=[IMAGE_PART | {"uuid": EXAMPLE_UUID}],
             features_format="npy",

@@ -33,7 +33,7 @@ from service.front.scoring.comparison import Comparison, Side
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
-from service.http.examples import TEXT_PART, body, example, invalid, missing, sample, usage
+from service.http.examples import TEXT_PART, example, invalid, missing, sample, to_builtin, usage
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer
 from service.http.route import Route
@@ -169,8 +169,10 @@ ROUTES = (
         response=RerankResponse,
         headers=TIMING_HEADERS,
         request_examples={
-            "texts": body("The better of two texts", query=QUERY_TEXT, documents=TEXTS, top_n=1, return_documents=True),
-            "pages": body(
+            "texts": to_builtin(
+                "The better of two texts", query=QUERY_TEXT, documents=TEXTS, top_n=1, return_documents=True
+            ),
+            "pages": to_builtin(
                 "A text, and an image with one",
                 query={"content": [TEXT_PART]},
                 documents=ITEMS,
@@ -192,10 +194,10 @@ ROUTES = (
         response=CohereRerankResponse,
         headers=TIMING_HEADERS,
         request_examples={
-            "texts": body(
+            "texts": to_builtin(
                 "The better of two texts", query=QUERY_TEXT, documents=TEXTS, top_n=1, max_tokens_per_doc=512
             ),
-            "pages": body("A text, and an image with one", query={"text": QUERY_TEXT}, documents=ITEMS),
+            "pages": to_builtin("A text, and an image with one", query={"text": QUERY_TEXT}, documents=ITEMS),
         },
         response_examples={
             "texts": example("The better of two texts", sample(CohereRerankResponse, results=[sample(RerankResult)]))
@@ -216,7 +218,7 @@ ROUTES = (
         response=AnyRerankResponse,
         headers=TIMING_HEADERS,
         request_examples={
-            "documents": body("In the form of `/v1/rerank`", query={"text": QUERY_TEXT}, documents=ITEMS),
+            "documents": to_builtin("In the form of `/v1/rerank`", query={"text": QUERY_TEXT}, documents=ITEMS),
             "texts": example(
                 "In TEI's form",
                 {"query": QUERY_TEXT, "texts": TEXTS, "raw_scores": False, "return_text": True, "truncate": True},

@@ -18,7 +18,7 @@ from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
-from service.http.examples import IMAGE_PART, TEXT_PART, body, example, missing, sample, undecodable, usage
+from service.http.examples import IMAGE_PART, TEXT_PART, example, missing, sample, to_builtin, undecodable, usage
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
 from service.http.route import Route
@@ -124,10 +124,12 @@ def _route(handler: HTTPRouteHandler, operation_id: str, summary: str, descripti
         response=ScoreResponse,
         headers=TIMING_HEADERS,
         request_examples={
-            "one": body("One query and two documents", queries=[QUERY_TEXT], documents=TEXTS),
-            "pairs": body("Two pairs", queries=["a way in", QUERY_TEXT], documents=TEXTS),
-            "older": body("One query and two documents, in vLLM's older words", text_1=[QUERY_TEXT], text_2=TEXTS),
-            "pages": body("A text and an image", data_1=[{"text": QUERY_TEXT}], data_2=ITEMS),
+            "one": to_builtin("One query and two documents", queries=[QUERY_TEXT], documents=TEXTS),
+            "pairs": to_builtin("Two pairs", queries=["a way in", QUERY_TEXT], documents=TEXTS),
+            "older": to_builtin(
+                "One query and two documents, in vLLM's older words", text_1=[QUERY_TEXT], text_2=TEXTS
+            ),
+            "pages": to_builtin("A text and an image", data_1=[{"text": QUERY_TEXT}], data_2=ITEMS),
         },
         response_examples={
             "one": example(

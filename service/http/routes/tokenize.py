@@ -28,7 +28,7 @@ from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
 from service.http.body import read_call
 from service.http.errors import report_error
-from service.http.examples import IMAGE_PART, TEXT_PART, body, example, invalid, missing, sample, user
+from service.http.examples import IMAGE_PART, TEXT_PART, example, invalid, missing, sample, to_builtin, user
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import BodyParts, reply
 from service.http.route import TOKEN_STATUSES, Route
@@ -170,7 +170,7 @@ async def answer_in_thread(
 
 
 _TOKENS = [1785, 1288, 198, 443]
-TOKENS_BODY = body("Six tokens", tokens=[64, 392, 268, 582, 88, 415])
+TOKENS_BODY = to_builtin("Six tokens", tokens=[64, 392, 268, 582, 88, 415])
 BAD_TOKEN = invalid("invalid_request", "`tokens[1]`: expected a token id from 0 to 1791, got 1800", "tokens[1]")
 
 ROUTES = (
@@ -187,10 +187,12 @@ ROUTES = (
         request=TokenizeRequest,
         response=TokenizeResponse,
         request_examples={
-            "prompt": body("One text, with the text of each token", prompt="a red bicycle", return_token_strs=True),
-            "texts": body("Two texts", input=["a red bicycle", "a green door"]),
-            "fused": body("How many tokens is this image?", inputs=[{"content": [IMAGE_PART, TEXT_PART]}]),
-            "conversation": body(
+            "prompt": to_builtin(
+                "One text, with the text of each token", prompt="a red bicycle", return_token_strs=True
+            ),
+            "texts": to_builtin("Two texts", input=["a red bicycle", "a green door"]),
+            "fused": to_builtin("How many tokens is this image?", inputs=[{"content": [IMAGE_PART, TEXT_PART]}]),
+            "conversation": to_builtin(
                 "A conversation, cut to 24 tokens", messages=[user(TEXT_PART)], truncate_prompt_tokens=24
             ),
         },
