@@ -1,4 +1,4 @@
-"""What a measurement says: figures with their bars."""
+"""Results of measurements: figures with their bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

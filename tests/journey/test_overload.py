@@ -1,4 +1,4 @@
-"""What is held has a bound."""
+"""Queues are bounded."""
 
 import json
 import socket

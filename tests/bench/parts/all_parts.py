@@ -28,7 +28,7 @@ GROUPS = {
     "answers": ("answers",),
     "peer": ("peer", "peer_score"),
 }
-"""What `--only` names."""
+"""Names for `--only`."""
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (

@@ -10,7 +10,7 @@ from typing import Any
 from tests.scoreboard.breaks.ways import Break, Proxy, around, changed, gives, nothing, put, then, values
 
 KEPT: list[Any] = []
-"""What is never given back."""
+"""Slots that are never given back."""
 
 
 def _kept_by_who_fails(leave: Any) -> Any:
@@ -473,7 +473,7 @@ BREAKS = (
     ),
     Break("slow_clients", "bodies have all the time they want", "service.http.body", around("_read", _slow_bodies), 80),
     Break("slow_clients", "heads have all the time they want", CONNECTION, nothing("Connection._watch_reading"), 80),
-    Break("slow_clients", "answers may wait for ever", CONNECTION, nothing("Connection._check_writing"), 80),
+    Break("slow_clients", "answers may wait indefinitely", CONNECTION, nothing("Connection._check_writing"), 80),
     Break(
         "slow_readers",
         "what was taken does not count",

@@ -16,7 +16,7 @@ FLAGS = ("--breaker-wait-s", "0", "--encoder-cache-bytes", "0", "--pixel-arena-b
 
 
 LEFT = ("queue_inputs", "pixel_arena_bytes")
-"""What a dead engine had been lent is taken back, what it had asked for included."""
+"""Slots lent to a dead engine are taken back, with those that it had asked for."""
 
 
 def run(size: int, folder: Path) -> Result:
