@@ -20,7 +20,7 @@ from service.prompt.build import PromptBuilder
 from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
 from service.prompt.profile.profile import Profile
-from service.prompt.text_side import QUERY
+from service.prompt.roles import QUERY
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 SAME_INPUT_TYPES: Mapping[str, str] = {
@@ -92,8 +92,8 @@ class ServedModel:
             activation=profile.scoring.activation if profile.scoring else None,
             num_entries=profile.dimensions if profile.outputs == ("sparse",) else self.tokenizer.num_ids,
             token_of=self.tokenizer.id_to_token,
-            query_side=QUERY if profile.sides else "",
-            has_static_queries=any(side.uses_static_weights for side in profile.sides.values()),
+            query_side=QUERY if profile.roles else "",
+            has_static_queries=any(role.uses_static_weights for role in profile.roles.values()),
             gives_chunks=profile.offers_late_chunking,
         )
 

@@ -17,7 +17,7 @@ from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
-from service.prompt.text_side import TextSide, plan_of
+from service.prompt.roles import PromptRole, plan_of
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer_check import check_tokenizer
@@ -87,15 +87,15 @@ class PromptBuilder:
         except InputError as error:  # a layout does not know where the conversation stands in the request
             error.param, error.index = param, index
             raise
-        side = self._profile.side(conversation)
-        most = self._most_tokens(side)
+        role = self._profile.role(conversation)
+        most = self._most_tokens(role)
         limit = min(truncation.max_tokens, most)
         budget = TokenBudget(truncation, limit, most, param, index)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         kinds = set(map(type, pieces))
         is_text = bool(kinds - {ImagePiece})  # images alone are not tokenized
-        has_ends = is_text and self._has_ends(conversation, side)
+        has_ends = is_text and self._has_ends(conversation, role)
         num_most = sum(most_tokens([piece.text]) for piece in pieces if isinstance(piece, TextPiece))
         num_most += sum(piece.item.num_tokens for piece in pieces if isinstance(piece, ImagePiece))
         if num_most > limit:
@@ -108,7 +108,7 @@ class PromptBuilder:
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
-        return self._checked(buffer, side)
+        return self._checked(buffer, role)
 
     def late_chunks(self, like: Conversation, truncation: Truncation, params: Sequence[str]) -> LateChunks:
         """Return the builder of prompts for the chunks of one text, for models that offer late chunking.
@@ -123,15 +123,15 @@ class PromptBuilder:
         check_special = self._refuse_media_tokens if self._strict else None
         return LateChunks(frame, self._tokenizer, truncation, self._profile.max_tokens, params, check_special)
 
-    def _has_ends(self, conversation: Conversation, side: TextSide | None) -> bool:
+    def _has_ends(self, conversation: Conversation, role: PromptRole | None) -> bool:
         """True if the tokenizer's own tokens stand around a text."""
-        if side is not None and side.uses_static_weights:
+        if role is not None and role.uses_static_weights:
             return False
         asked = conversation.add_special_tokens
         return self._profile.add_special_tokens if asked is None else asked
 
-    def _most_tokens(self, side: TextSide | None) -> int:
-        return self._profile.max_tokens if side is None else min(side.max_tokens, self._profile.max_tokens)
+    def _most_tokens(self, role: PromptRole | None) -> int:
+        return self._profile.max_tokens if role is None else min(role.max_tokens, self._profile.max_tokens)
 
     def _make_frame(self, like: Conversation) -> TextFrame | None:
         """The tokens around each text; None where they depend on it."""
@@ -140,16 +140,16 @@ class PromptBuilder:
             return None
         limit = self._profile.max_tokens
         budget = TokenBudget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
-        side = self._profile.side(like)
-        has_ends = self._has_ends(like, side)
+        role = self._profile.role(like)
+        has_ends = self._has_ends(like, role)
         before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
         if has_ends:
             before = [*self._tokenizer.head_token_ids, *before]
             after = [*after, *self._tokenizer.tail_token_ids]
         is_line = self._tokenizer.cuts_lines and pieces.header.endswith("\n")
         header_ids = self._token_ids(pieces.header) if is_line else None
-        num_tokens, most = len(before) + len(after), self._most_tokens(side)
-        return TextFrame(before, pieces.header, after, header_ids, num_tokens, most, side)
+        num_tokens, most = len(before) + len(after), self._most_tokens(role)
+        return TextFrame(before, pieces.header, after, header_ids, num_tokens, most, role)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
@@ -229,7 +229,7 @@ class PromptBuilder:
                 )
                 raise InputError("invalid_request", message, param=budget.param, index=budget.index)
 
-    def _checked(self, buffer: PromptBuffer, side: TextSide | None) -> Prompt:
+    def _checked(self, buffer: PromptBuffer, role: PromptRole | None) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
         num_pads = dict.fromkeys(self._pads.values(), 0)
         for place in buffer.placeholders:
@@ -237,7 +237,7 @@ class PromptBuilder:
         for pad_id, num in num_pads.items():
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
-        return Prompt(plan_of(buffer.token_ids, side), tuple(buffer.placeholders), buffer.truncated)
+        return Prompt(plan_of(buffer.token_ids, role), tuple(buffer.placeholders), buffer.truncated)
 
 
 def _fixed(piece: Piece) -> Piece:

@@ -15,7 +15,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece, TextPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.text_side import TextSide, plan_of
+from service.prompt.roles import PromptRole, plan_of
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
@@ -38,7 +38,7 @@ class TextFrame(NamedTuple):
             depend on the text.
         num_tokens: those that are known: before and after.
         max_tokens: longest prompt.
-        side: of the text, in late interaction.
+        role: of the text, in late interaction.
     """
 
     before: list[int]
@@ -47,7 +47,7 @@ class TextFrame(NamedTuple):
     header_ids: list[int] | None
     num_tokens: int
     max_tokens: int
-    side: TextSide | None
+    role: PromptRole | None
 
 
 class FramePieces(NamedTuple):
@@ -134,7 +134,7 @@ class PlainTexts:
             whole = [*frame.before, *token_ids, *frame.after]
             if padding is not None:
                 whole = padding.fill(whole)
-            prompts.append(Prompt(plan_of(whole, frame.side), (), num_excess > 0) if whole else None)
+            prompts.append(Prompt(plan_of(whole, frame.role), (), num_excess > 0) if whole else None)
         return prompts
 
     def are_accepted(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> bool:

@@ -31,14 +31,14 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         name = named[token_id] or ""
         if not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
-    sides = [name for name, side in profile.sides.items() if not side.uses_static_weights]  # these are text alone
-    for instruction, text in product(sides or (None,), _PROBES):
+    roles = [name for name, role in profile.roles.items() if not role.uses_static_weights]  # these are text alone
+    for instruction, text in product(roles or (None,), _PROBES):
         probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         rendered_ids = tokenizer.encode_rendered(rendered, add_special_tokens=profile.add_special_tokens)
-        side = profile.side(probe)
+        role = profile.role(probe)
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
-        expected = side.plan(expected).ids if side else expected
+        expected = role.plan(expected).ids if role else expected
         if beyond := [one for one in expected if one >= tokenizer.num_ids]:
             raise UnsupportedModelError(f"a prompt of this model has the token {beyond[0]}, which has no embedding")
         if expected and build(probe) != expected:  # nothing at all is a prompt of no model

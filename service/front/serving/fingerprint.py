@@ -49,7 +49,7 @@ def fingerprint_in_order(fingerprint: str, part_order: PartOrder | None) -> str:
 
 def _prompts(model: ServedModel) -> list[list[int]]:
     """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
-    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.sides or (None,)
+    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.roles or (None,)
     unbounded = Truncation(model.profile.max_tokens, "right")
     conversations = (Conversation(one, model.profile.turns_about(TEXT)) for one in instructions)
     return [model.builder.build(one, unbounded).plan.ids for one in conversations]

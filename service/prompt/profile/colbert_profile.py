@@ -1,6 +1,6 @@
 """The profile of a late-interaction model of texts: ColBERT, by sentence-transformers, by PyLate, or in its own form.
 
-In: the profile of its encoder, and what the files say of queries and documents. Out: the same with two sides.
+In: the profile of its encoder, and what the files say of queries and documents. Out: the same with two roles.
 
 Source: sentence-transformers 6.2 `Transformer.preprocess`, `MultiVectorMask.resolve_with_tokenizer`.
 """
@@ -13,8 +13,8 @@ from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
+from service.prompt.roles import DOCUMENT, QUERY, PromptRole, QueryExpansion
 from service.prompt.templates.query_or_document import QueryOrDocument
-from service.prompt.text_side import DOCUMENT, QUERY, Filling, TextSide
 from service.prompt.tokenizer.tokenizer_file import token_ids
 
 ENCODERS = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert", "roberta", "xlm-roberta")
@@ -24,7 +24,7 @@ MASKS = ("[MASK]", "<mask>")
 
 
 def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, max_positions: int) -> Profile:
-    """The profile with a query's side and a document's.
+    """The profile with a query's role and a document's.
 
     Args:
         profile: of the encoder, with the length of a token's vector.
@@ -44,10 +44,10 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
     specials = {token["content"]: token["id"] for token in added if token.get("special")}
     specials |= {marker: ids[marker] for marker in markers}
     filling = None if found.expansion is None else _filling(found.expansion, files, ids, max_positions)
-    sides: dict[str, TextSide] = {}
+    roles: dict[str, PromptRole] = {}
     for index, name in enumerate((QUERY, DOCUMENT)):
         pieces, prefix = _split(found.prefixes[index], specials)
-        sides[name] = TextSide(
+        roles[name] = PromptRole(
             markers=pieces,
             prefix=prefix,
             max_tokens=_longest(found.lengths[index] or profile.max_tokens, max_positions, filling, name),
@@ -60,17 +60,17 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
         takes_instructions=False,
         min_dimensions=profile.dimensions,
         matryoshka=(profile.dimensions,),
-        max_tokens=max(side.max_tokens for side in sides.values()),
+        max_tokens=max(role.max_tokens for role in roles.values()),
         protected=(*profile.protected, *(ids[marker] for marker in markers if ids[marker] not in profile.protected)),
-        layout=QueryOrDocument(sides),
-        sides=sides,
+        layout=QueryOrDocument(roles),
+        roles=roles,
         markers=markers,
         similarity="mean_max_sim" if found.is_mean else "cosine",
     )
 
 
-def _longest(wanted: int, max_positions: int, filling: Filling | None, name: str) -> int:
-    """The longest prompt of a side. A query may be as long as what it is filled up to, whatever else the files say."""
+def _longest(wanted: int, max_positions: int, filling: QueryExpansion | None, name: str) -> int:
+    """The longest prompt of a role. A query may be as long as what it is filled up to, whatever else the files say."""
     floor = filling.num_tokens if filling is not None and name == QUERY else 0
     return min(max(wanted, floor), max_positions)
 
@@ -96,7 +96,9 @@ def _split(prefix: str, specials: Mapping[str, int]) -> tuple[tuple[TokenPiece, 
     return tuple(pieces), prefix
 
 
-def _filling(expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int], max_positions: int) -> Filling:
+def _filling(
+    expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int], max_positions: int
+) -> QueryExpansion:
     """Return the filling of queries: the token that the files name, the mask, or the end of a text."""
     if expansion.length > max_positions:
         raise UnsupportedModelError(
@@ -108,4 +110,4 @@ def _filling(expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int
     token_id = next((ids[name] for name in names if name in ids), None)
     if token_id is None:
         raise UnsupportedModelError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
-    return Filling(token_id, expansion.length, expansion.is_attended)
+    return QueryExpansion(token_id, expansion.length, expansion.is_attended)

@@ -17,7 +17,7 @@ from service.media.video.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.cutting import Cutting, cut_text
 from service.prompt.piece import Piece
-from service.prompt.text_side import DOCUMENT, TextSide
+from service.prompt.roles import DOCUMENT, PromptRole
 
 Modality = Literal["text", "image", "video", "audio"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
@@ -140,8 +140,8 @@ class Profile:
     """Padding of texts; None: no padding."""
     cutting: Cutting = cut_text
     """Chooses the tokens that are cut from a prompt that is too long, where a request allows it."""
-    sides: Mapping[str, TextSide] = field(default_factory=dict)
-    """Of late interaction over texts, by their names in `text_side.py`; empty for all other models."""
+    roles: Mapping[str, PromptRole] = field(default_factory=dict)
+    """Of late interaction over texts, by their names in `roles.py`; empty for all other models."""
     markers: tuple[str, ...] = ()
     """Special tokens of the reference that tokenizer.json does not have as such."""
     similarity: Similarity = "cosine"
@@ -166,7 +166,7 @@ class Profile:
     @property
     def offers_late_chunking(self) -> bool:
         """True if chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
-        is_dense = self.scoring is None and not self.token_heads and not self.sides
+        is_dense = self.scoring is None and not self.token_heads and not self.roles
         return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
 
     @property
@@ -174,9 +174,9 @@ class Profile:
         """True if the template has a place for parts in any order, and so may be given them as they were written."""
         return bool(getattr(self.layout, "keeps_order", False))
 
-    def side(self, conversation: Conversation) -> TextSide | None:
+    def role(self, conversation: Conversation) -> PromptRole | None:
         """The role of a conversation that `layout` takes, in late interaction over texts."""
-        return self.sides.get(conversation.instruction or DOCUMENT)
+        return self.roles.get(conversation.instruction or DOCUMENT)
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""

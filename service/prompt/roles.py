@@ -1,6 +1,6 @@
 """The role of a text, where a model reads queries and documents differently.
 
-In: the side's files. Out: what stands in front of a text, how long it may be, what it is filled with, and whose vectors
+In: the role's files. Out: what stands in front of a text, how long it may be, what it is filled with, and whose vectors
 are not given. Knows no tokenizer: its tokens are known by their numbers.
 """
 
@@ -11,12 +11,12 @@ from service.outputs.plan import TokenPlan
 from service.prompt.piece import TokenPiece
 
 QUERY, DOCUMENT = "query", "document"
-"""The sides by name: the instructions that `input_type` stands for. A text without either is a document, as in
+"""The roles by name: the instructions that `input_type` stands for. A text without either is a document, as in
 sentence-transformers 6.2's `MultiVectorMask`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class QueryExpansion:
     """Tokens after a query that is shorter than so many, each of which gets a vector.
 
     Attributes:
@@ -31,13 +31,13 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextSide:
-    """One side of late interaction, or of a sparse encoder whose queries are weighed by a table.
+class PromptRole:
+    """A query or a document of late interaction, or of a sparse encoder whose queries are weighed by a table.
 
     Attributes:
         markers: special tokens in front of the text.
         prefix: text after them, tokenized together with the client's.
-        max_tokens: longest prompt of this side, without what it is filled with.
+        max_tokens: longest prompt of this role, without what it is filled with.
         filling: None: none.
         skipped_ids: tokens whose vectors are not given.
         uses_static_weights: the model does not run: each token has its own weight, and none stand around the text.
@@ -46,7 +46,7 @@ class TextSide:
     markers: tuple[TokenPiece, ...] = ()
     prefix: str = ""
     max_tokens: int
-    filling: Filling | None = None
+    filling: QueryExpansion | None = None
     skipped_ids: frozenset[int] = frozenset()
     uses_static_weights: bool = False
 
@@ -59,6 +59,6 @@ class TextSide:
         return TokenPlan(whole, num_missing if is_hidden else 0, skipped, self.uses_static_weights)
 
 
-def plan_of(token_ids: list[int], side: TextSide | None) -> TokenPlan:
-    """Complete a prompt, whose model may know no sides."""
-    return TokenPlan(token_ids) if side is None else side.plan(token_ids)
+def plan_of(token_ids: list[int], role: PromptRole | None) -> TokenPlan:
+    """Complete a prompt, whose model may know no roles."""
+    return TokenPlan(token_ids) if role is None else role.plan(token_ids)
