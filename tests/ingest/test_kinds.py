@@ -21,7 +21,7 @@ from tests.ingest.proxy import Proxy
 from tests.ingest.test_command import ran
 from tests.ingest.test_ledger import PLAN
 from tests.models.hybrid.checkpoints import bge_m3
-from tests.models.late_interaction.checkpoints import colqwen2
+from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
 
 pytestmark = pytest.mark.slow  # runs that are killed and started again
 

@@ -12,7 +12,7 @@ import pytest
 
 from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.models.late_interaction.checkpoints import colqwen2
+from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
 from tests.playground.conftest import Visitor
 from tests.playground.visit import Visit
 

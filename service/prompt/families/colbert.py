@@ -44,7 +44,7 @@ FAMILIES = {
         modalities="text (a query, a document)",
         pooling="none: a projection of each token, but for those that the files skip",
         prompt="marker or prefix of the side; a query is filled up with masks, by its files",
-        tests=("tests/models/late_interaction/",),
+        tests=("tests/models/late/",),
         differences=(FAR_MASKS,),
     )
 }

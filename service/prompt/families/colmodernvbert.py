@@ -104,6 +104,6 @@ FAMILIES = {
         modalities="text or image (a query, a page)",
         pooling="none: 128 numbers for each token",
         prompt="a query and ten `<end_of_utterance>`; `Describe the image.`",
-        tests=("tests/models/late_pages/",),
+        tests=("tests/models/late/",),
     )
 }

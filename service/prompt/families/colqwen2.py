@@ -111,7 +111,7 @@ NATIVE = Family(
     modalities="text or image (a query, a page)",
     pooling="none: 128 numbers for each token",
     prompt="`Query: ` and ten `<|endoftext|>`; `Describe the image.`",
-    tests=("tests/models/late_interaction/", "tests/models/late_pages/"),
+    tests=("tests/models/late/",),
     differences=(PAGES,),
 )
 
@@ -125,7 +125,7 @@ FAMILIES = {
         is_of=is_late,
         rank=1,
         stock="Qwen2_5_VLModel, Qwen2VLModel and a linear layer",
-        tests=("tests/models/late_pages/",),
+        tests=("tests/models/late/",),
         differences=(QUERIES,),
     ),
 }

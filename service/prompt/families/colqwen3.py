@@ -96,7 +96,7 @@ FAMILIES = {
         modalities="text or image (a query, a page)",
         pooling="none: 320 numbers for each token, or what the projection gives",
         prompt="a query and ten `<|endoftext|>` (Ops: `Query: `); `Describe the image.`",
-        tests=("tests/models/late_pages/",),
+        tests=("tests/models/late/",),
         differences=(TOMORO,),
     )
 }

@@ -156,7 +156,7 @@ FAMILIES = {
         modalities="text",
         pooling="as its class pools; its own head",
         prompt="both texts with a separator, or its chat template",
-        tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/test_reranker_folders.py"),
+        tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/"),
         differences=(
             Difference(
                 "BERT cross-encoders under `--strict-reference`, a separator in the query's text",

@@ -114,6 +114,6 @@ FAMILIES = {
         modalities="text",
         pooling="last token; rows of LogitScore's ids, or the classifier's",
         prompt="its own chat template, or both texts with a separator",
-        tests=("tests/models/folders/test_reranker_folders.py",),
+        tests=("tests/models/folders/",),
     )
 }

@@ -53,6 +53,6 @@ FAMILIES = {
         modalities="text; image, never together",
         pooling="mean of the image's tokens, or the text's",
         prompt="`Query: `, `Passage: `; a turn for an image",
-        tests=("tests/models/vlm/test_jina_v4.py",),
+        tests=("tests/models/vlm/",),
     )
 }

@@ -53,7 +53,7 @@ FAMILIES = {
         modalities="text, image",
         pooling="last token",
         prompt="`Describe the image.`, `Query: `",
-        tests=("tests/models/vlm/test_nomic.py",),
+        tests=("tests/models/vlm/",),
         differences=(QUERIES,),
     )
 }

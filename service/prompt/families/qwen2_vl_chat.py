@@ -81,7 +81,7 @@ GME = Family(
     modalities="text, image",
     pooling="last token",
     prompt="ChatML with a system turn, `<|endoftext|>` behind it",
-    tests=("tests/models/vlm/test_gme.py", "tests/models/vlm/test_gme_over_http.py"),
+    tests=("tests/models/vlm/",),
 )
 
 FAMILIES = {
@@ -100,6 +100,6 @@ FAMILIES = {
         named=("ops",),
         stock="Qwen2VLModel",
         prompt="GME's, over larger images",
-        tests=("tests/models/vlm/test_ops_mm.py",),
+        tests=("tests/models/vlm/",),
     ),
 }

@@ -47,6 +47,6 @@ FAMILIES = {
         modalities="text, image",
         pooling="last token",
         prompt="image, instruction, text; no template",
-        tests=("tests/models/vlm/test_vlm2vec.py",),
+        tests=("tests/models/vlm/",),
     )
 }

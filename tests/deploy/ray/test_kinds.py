@@ -13,7 +13,7 @@ from tests.conftest import LiveServer
 from tests.deploy.ray.cluster import Cluster
 from tests.deploy.ray.conftest import MAX_ONGOING
 from tests.models.hybrid.checkpoints import bge_m3
-from tests.models.late_interaction.checkpoints import colqwen2
+from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
 from tests.models.sparse.checkpoints import splade
 
 TEXTS = ["a red bicycle against a wall", "", "a door with two rooms behind it", "a red bicycle against a wall"]

@@ -1,6 +1,5 @@
 """CLAP's features and vectors against transformers' own, audio by audio."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,33 +8,25 @@ import pytest
 import torch
 from transformers import ClapFeatureExtractor
 
-from service.checkpoint.clap_features import ClapFeatures, check_towers, read_clap_features
-from service.checkpoint.errors import CheckpointError
-from service.engine.startup.self_check import check_forward
-from service.model.architectures import load_model
+from service.checkpoint.clap_features import ClapFeatures, read_clap_features
 from service.model.packed.packed_batch import PackedBatch
-from service.model.two_tower.clap import Clap
 from service.model.two_tower.clap_mel import ClapMel
-from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.audio.audios import tone
-from tests.models.audio.checkpoints import EXTRACTOR, KINDS, MAX_S, RATE_HZ, make_checkpoint
+from tests.models.audio.checkpoints import KINDS, MAX_S, RATE_HZ, make_checkpoint
 from tests.models.audio.reference import Reference
+from tests.models.served import Served
 
 MAX = MAX_S * RATE_HZ
 LENGTHS = (1, 37, 800, MAX // 3, MAX // 2, MAX - 1, MAX, MAX + 1, MAX + 159, MAX + 161, MAX + 400, 3 * MAX + 777)
 """From one sample to what is far too long, with all corners of the extractor's rules among them."""
 
 
-class Loaded:
+class Loaded(Served):
     """A checkpoint, ours and the reference's."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.profile = load_profile(folder)
-        loaded = load_model(self.profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
-        assert isinstance(loaded, Clap)
-        self.model = loaded
+        super().__init__(folder)
         self.reference = Reference(folder)
 
 
@@ -106,47 +97,9 @@ def test_texts_have_the_references_vectors(clap: Loaded) -> None:
     assert np.array_equal(ours[2], features[0].numpy())
 
 
-def test_the_check_at_start_passes(clap: Loaded) -> None:
-    check_forward(clap.model)
-
-
 def test_the_plan_is_of_the_files(clap: Loaded) -> None:
     profile = clap.profile
     assert profile.audios is not None
     assert (profile.name, profile.modalities, profile.images) == ("clap", ("text", "audio"), None)
     assert (profile.audios.rule.rate_hz, profile.dimensions, profile.max_tokens) == (RATE_HZ, 24, 64)
     assert profile.media_tokens == (clap.model.placeholder_ids["audio"],)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"truncation": "random"}, "truncation 'random'"),
-        ({"padding": "mirror"}, "padding 'mirror'"),
-        ({"sampling_rate": 0}, "sampling_rate 0"),
-        ({"hop_length": "160"}, "hop_length '160'"),
-        ({"frequency_max": 50}, "frequency_max 50"),
-        ({"feature_size": 32}, "feature_size 32"),
-    ],
-)
-def test_an_extractor_that_is_not_supported_stops_the_start(
-    tmp_path: Path, values: dict[str, object], words: str
-) -> None:
-    ClapFeatureExtractor(**EXTRACTOR).save_pretrained(tmp_path)
-    path = tmp_path / "preprocessor_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-    with pytest.raises(CheckpointError, match=words):
-        read_clap_features(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("audio", "words"),
-    [
-        ({"enable_fusion": False}, "enable_fusion False"),
-        ({"num_mel_bins": 32}, "num_mel_bins 32"),
-        ({"spec_size": 64}, "1001 frames"),
-    ],
-)
-def test_towers_that_do_not_fit_the_extractor_stop_the_start(audio: dict[str, object], words: str) -> None:
-    with pytest.raises(CheckpointError, match=words):
-        check_towers(ClapFeatures(), {"enable_fusion": True, "num_mel_bins": 64, "spec_size": 256} | audio)

@@ -1,26 +1,30 @@
-"""Changes to a folder's files, by which the tables of folders make their cases."""
+"""Changes to a folder's files, by which the tables of folders make their rows."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-Edit = Callable[[Path], None]
+Edit = Callable[[Path], object]
+
+
+def read(folder: Path, name: str) -> Any:
+    """A file's JSON; an empty object where there is none."""
+    path = folder / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def turn(name: str, change: Callable[[Any], Any]) -> Edit:
+    """Change a file's JSON by a function."""
+    return lambda folder: write(name, change(read(folder, name)))(folder)
 
 
 def put(name: str, **keys: Any) -> Edit:
     """Set keys of a JSON file, which is made where there is none; None takes a key out."""
-
-    def edit(folder: Path) -> None:
-        path = folder / name
-        content = json.loads(path.read_text()) if path.exists() else {}
-        merged = {key: value for key, value in (content | keys).items() if value is not None}
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(merged))
-
-    return edit
+    return turn(name, lambda found: {key: value for key, value in (found | keys).items() if value is not None})
 
 
 def write(name: str, content: Any) -> Edit:
@@ -34,26 +38,43 @@ def write(name: str, content: Any) -> Edit:
     return edit
 
 
-def remove(name: str) -> Edit:
-    """Take a file away."""
-    return lambda folder: (folder / name).unlink()
+def remove(*names: str) -> Edit:
+    """Take files or folders away."""
+
+    def edit(folder: Path) -> None:
+        for path in (folder / name for name in names):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return edit
 
 
 def rename(old: str, new: str) -> Edit:
     """Give a file another name."""
+    return lambda folder: (folder / old).rename(folder / new)
+
+
+def tensors(file: str = "model.safetensors", /, **changed: Any) -> Edit:
+    """Put tensors into a file of weights; None takes one out."""
 
     def edit(folder: Path) -> None:
-        (folder / old).rename(folder / new)
+        kept = {name: tensor for name, tensor in (load_file(folder / file) | changed).items() if tensor is not None}
+        save_file(kept, folder / file, metadata={"format": "pt"})
 
     return edit
 
 
-def tensors(**changed: Any) -> Edit:
-    """Put tensors into the weights; None takes one out."""
+def retensor(change: Callable[[dict[str, Any]], object], file: str = "model.safetensors") -> Edit:
+    """Change a file's tensors in place."""
 
     def edit(folder: Path) -> None:
-        path = folder / "model.safetensors"
-        kept = {name: tensor for name, tensor in (load_file(path) | changed).items() if tensor is not None}
-        save_file(kept, path, metadata={"format": "pt"})
+        found = load_file(folder / file)
+        change(found)
+        save_file(found, folder / file, metadata={"format": "pt"})
 
     return edit
+
+
+def modules(*kinds: tuple[str, str]) -> Edit:
+    """modules.json of types and paths."""
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(kinds)]
+    return write("modules.json", entries)

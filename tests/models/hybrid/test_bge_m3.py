@@ -15,16 +15,14 @@ from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Failure
-from service.model.architectures import load_model
-from service.model.stock.hybrid_encoder import HybridEncoder
 from service.outputs.ask import Asks
 from service.outputs.dense import DenseAsk
 from service.outputs.sparse import SPARSE, SparseAsk, unpack_sparse
 from service.outputs.tokens import TokensAsk
 from tests.conftest import TOLERANCE
 from tests.models.hybrid.checkpoints import Reference, Vectors, bge_m3
+from tests.models.served import Served, load
 from tests.models.text.checkpoints import SIZES
-from tests.models.text.served import ServedText
 from tests.models.text.texts import TEXTS
 
 WIDTH = SIZES["hidden_size"]
@@ -34,16 +32,15 @@ ALL: Asks = (*DENSE, TokensAsk(dimensions=WIDTH), *LEXICAL)
 SOME = (DENSE, ALL, LEXICAL)
 
 
-class Hybrid(ServedText):
+class Hybrid(Served):
     """One whose vectors are of all kinds."""
 
     def asked(self, texts: Sequence[str], asks: Sequence[Asks]) -> list[Waiting[torch.Tensor]]:
-        return self.waiting([(None, text) for text in texts], asks)
+        return self.waiting(self.text_prompts(texts, side="right"), asks)
 
-    def rows(self, texts: Sequence[str], asks: Sequence[Asks]) -> list[dict[str, bytes]]:
-        waiting = self.asked(texts, asks)
+    def isolated(self, texts: Sequence[str], asks: Sequence[Asks]) -> list[dict[str, bytes]]:
         isolation = Isolation(self.runner, lambda *_: None, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
-        rows = [row for _, row in isolation.embed(waiting)]
+        rows = [row for _, row in isolation.embed(self.asked(texts, asks))]
         assert not any(isinstance(row, Failure) for row in rows)
         return [row for row in rows if isinstance(row, dict)]
 
@@ -81,17 +78,16 @@ def check(row: dict[str, bytes], want: Vectors, asks: Asks) -> None:
 
 
 def test_its_profile_has_all_three(served: Hybrid) -> None:
-    assert isinstance(served.model, HybridEncoder)
     assert served.profile.outputs == ("dense", "sparse", "multi")
 
 
 def test_every_kind_is_the_references_in_batches_of_all_kinds_and_alone(served: Hybrid, want: list[Vectors]) -> None:
     outputs = [SOME[i % len(SOME)] for i in range(len(TEXTS))]
-    for row, one, output in zip(served.rows(TEXTS, outputs), want, outputs, strict=True):
+    for row, one, output in zip(served.isolated(TEXTS, outputs), want, outputs, strict=True):
         check(row, one, output)
     for text, one in zip(TEXTS, want, strict=True):
-        check(served.rows([text], [ALL])[0], one, ALL)
-        check(served.rows([text], [DENSE])[0], one, DENSE)
+        check(served.isolated([text], [ALL])[0], one, ALL)
+        check(served.isolated([text], [DENSE])[0], one, DENSE)
 
 
 def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +100,7 @@ def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(served.model, "_part", counted)
     waiting = served.asked(TEXTS[:3], [ALL] * 3)
-    served.rows(TEXTS[:3], [ALL] * 3)
+    served.isolated(TEXTS[:3], [ALL] * 3)
     assert num_tokens == [sum(len(one.request.plan.ids) for one in waiting)]
 
 
@@ -123,7 +119,7 @@ def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid)
 
 def test_heads_as_safetensors_are_the_same(want: list[Vectors], tmp_path: Path) -> None:
     twin = Hybrid(bge_m3(tmp_path / "twin", is_pickled=False))
-    for row, one in zip(twin.rows(TEXTS[:4], [ALL] * 4), want, strict=False):
+    for row, one in zip(twin.isolated(TEXTS[:4], [ALL] * 4), want, strict=False):
         check(row, one, ALL)  # not the bits: where a tensor lies in memory decides the order of sums, with AVX2
 
 
@@ -145,7 +141,7 @@ def test_a_head_of_another_form_stops_the_start(tmp_path: Path, content: object)
     folder = bge_m3(tmp_path / "checkpoint")
     torch.save(content, folder / "sparse_linear.pt")
     with pytest.raises(ModelError, match=r"sparse_linear\.pt has "):
-        load_model("hybrid", folder, torch.device("cpu"), torch.float32, "cls")
+        load(folder)
 
 
 def test_a_head_with_code_in_it_stops_the_start_and_nothing_runs(
@@ -158,5 +154,5 @@ def test_a_head_with_code_in_it_stops_the_start_and_nothing_runs(
     ):
         write(folder / "colbert_linear.pt")
         with pytest.raises(ModelError, match=r"colbert_linear\.pt cannot be read as tensors"):
-            load_model("hybrid", folder, torch.device("cpu"), torch.float32, "cls")
+            load(folder)
     assert "a pickled call ran" not in capsys.readouterr().out

@@ -16,16 +16,14 @@ from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.tenant import Tenant
 from service.outputs.dense import DenseAsk
-from service.prompt.conversation import Conversation, Turn
-from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE, LiveServer
-from tests.models.late_pages.engine_checkpoints import colqwen2_5
+from tests.models.late.checkpoints import colqwen2_5
 from tests.models.part_order.templates import QWEN2_VL, Part, images_of, rendered
+from tests.models.served import Served
 from tests.models.text.checkpoints import make_checkpoint
 from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
 from tests.models.vlm.images import SMALL, TALL, WIDE
 from tests.models.vlm.references import PAD, Reference, resized
-from tests.models.vlm.served import Served
 
 ITEMS: list[list[Part]] = [
     ["What is this?", SMALL],
@@ -39,11 +37,7 @@ MEDIUM = f"<|vision_start|>{PAD}<|vision_end|>"
 
 def served_vectors(served: Served, instruction: str | None = None) -> np.ndarray:
     """Of all items in one batch."""
-    prompts = []
-    for parts in ITEMS:
-        turn = Turn("user", tuple(part if isinstance(part, str) else served.item(part) for part in parts))
-        prompts.append(served.builder.build(Conversation(instruction, (turn,)), Truncation(served.profile.max_tokens)))
-    return served.vectors(prompts)
+    return served.vectors([served.prompt(*parts, instruction=instruction) for parts in ITEMS])
 
 
 @pytest.mark.parametrize(

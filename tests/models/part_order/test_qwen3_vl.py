@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tokenizers import Tokenizer
 from transformers import Qwen2VLImageProcessorPil, Qwen3VLModel
 
 from service.model.load import load_stock
 from tests.builders import image_bytes, noise
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, frames_part, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, frames_part, image_part, text_part
 from tests.models.part_order.templates import Part, images_of, rendered
-from tests.models.vlm.sent import part as image_of
 
 INSTRUCTION = "Represent the user's input."
 A, B, C = noise(96, 64, 1), noise(64, 128, 2), noise(64, 64, 3)
@@ -75,6 +75,10 @@ def reference() -> Reference:
 
 def turns_of(parts: Sequence[Part]) -> Turns:
     return [("system", [INSTRUCTION]), ("user", parts)]
+
+
+def image_of(image: Image.Image) -> dict[str, Any]:
+    return image_part(data_uri(image_bytes(image)))
 
 
 def content(parts: Sequence[Part]) -> list[dict[str, Any]]:

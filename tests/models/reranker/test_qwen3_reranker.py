@@ -1,6 +1,5 @@
 """Qwen3-Reranker against the script of its model card, on a small random checkpoint."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +8,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.engine.startup.self_check import check_forward, known_answers
+from service.checkpoint.errors import UnsupportedModelError
 from service.errors import InputError
-from service.model.architectures import load_model
 from service.model.packed.segments import plan_segments
-from service.prompt.conversation import Turn
 from service.prompt.detect import load_profile
+from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
 from tests.models.reranker.checkpoints import QWEN3_RERANKER, change_config, make_judge
-from tests.models.reranker.scored import Scored
+from tests.models.reranker.test_cross_encoders import pooled
+from tests.models.served import Served
 from tests.models.text.texts import TEXTS
 
 PAIRS = [(TEXTS[i], TEXTS[(7 * i + 3) % len(TEXTS)]) for i in range(0, len(TEXTS), 2)]
@@ -29,12 +27,6 @@ PREFIX = (
 SUFFIX = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 TASK = "Given a web search query, retrieve relevant passages that answer the query"
 MAX_LENGTH = 8192
-
-
-@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
-def scored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scored:
-    folder = tmp_path_factory.mktemp("judge") / "ours"
-    return Scored(make_judge(folder, is_tied=request.param, template=QWEN3_RERANKER))
 
 
 class Script:
@@ -58,44 +50,54 @@ class Script:
         both = torch.stack([logits[self.no], logits[self.yes]])
         return float(torch.nn.functional.log_softmax(both, dim=0)[1].exp())
 
-
-def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(scored: Scored) -> None:
-    script = Script(scored.folder)
-    prompts = [scored.text_prompt(*pair) for pair in PAIRS]
-    assert [prompt.plan.ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS]
-    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
-    assert np.ptp(theirs) > 0.1
-    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
-    assert np.abs(alone - theirs).max() <= TOLERANCE
+    def check(self, served: Served, pairs: list[tuple[str, str]]) -> list[Prompt]:
+        """Fail where tokens or scores differ; the prompts."""
+        prompts = [served.pair(*pair) for pair in pairs]
+        assert [prompt.plan.ids for prompt in prompts] == [self.token_ids(*pair) for pair in pairs]
+        theirs = np.array([self.score(prompt.plan.ids) for prompt in prompts])
+        assert np.abs(served.scores(prompts) - theirs).max() <= TOLERANCE
+        assert np.ptp(theirs) > 100 * TOLERANCE
+        return prompts
 
 
-def test_an_instruction_takes_the_place_of_the_default(scored: Scored) -> None:
-    script = Script(scored.folder)
-    prompt = scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), "Find the other letter")
-    assert prompt.plan.ids == script.token_ids("a", "b", "Find the other letter")
-    assert scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), " ") == scored.text_prompt("a", "b")
+@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    folder = tmp_path_factory.mktemp("judge") / "ours"
+    return Served(make_judge(folder, is_tied=request.param, template=QWEN3_RERANKER))
 
 
-def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: Scored) -> None:
-    script, long = Script(scored.folder), "word after word " * 4_000
+@pytest.fixture(scope="module")
+def script(served: Served) -> Script:
+    return Script(served.folder)
+
+
+def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(served: Served, script: Script) -> None:
+    prompts = script.check(served, PAIRS)
+    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
+    assert np.abs(alone - served.scores(prompts)).max() <= TOLERANCE
+
+
+def test_an_instruction_takes_the_place_of_the_default(served: Served, script: Script) -> None:
+    other = "Find the other letter"
+    assert served.pair("a", "b", other).token_ids == script.token_ids("a", "b", other)
+    assert served.pair("a", "b", " ") == served.pair("a", "b")
+
+
+def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(served: Served, script: Script) -> None:
+    long = "word after word " * 4_000
     for pair in (("a query", long), (long, "a document")):
-        prompt = scored.text_prompt(*pair)
+        prompt = served.pair(*pair)
         assert prompt.plan.ids == script.token_ids(*pair)
         assert len(prompt.plan.ids) == MAX_LENGTH
     with pytest.raises(InputError, match="cut at the right only"):
-        scored.text_prompt("a query", long, side="left")
+        served.pair("a query", long, side="left")
 
 
-def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(scored: Scored) -> None:
-    script, query = Script(scored.folder), " ".join(TEXTS[:6])
-    prompts = [scored.text_prompt(query, document) for document in TEXTS]
-    token_ids = np.concatenate([prompt.plan.ids for prompt in prompts])
-    lengths = [len(prompt.plan.ids) for prompt in prompts]
+def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(served: Served, script: Script) -> None:
+    prompts = script.check(served, [(" ".join(TEXTS[:6]), document) for document in TEXTS])
+    token_ids, lengths = np.concatenate([one.plan.ids for one in prompts]), [len(one.plan.ids) for one in prompts]
     assert len(plan_segments(token_ids, lengths, np.zeros(0, np.int64)).tokens) < sum(lengths) / 2
-    assert scored.model.language is not None  # the decoder that shares
-    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+    assert served.model.language is not None  # the decoder that shares
 
 
 @pytest.mark.parametrize(
@@ -105,66 +107,29 @@ def test_other_layers_run_on_the_stock_modules(tmp_path: Path, keys: dict[str, o
     folder = make_judge(tmp_path / "ours", is_tied=True, template=QWEN3_RERANKER)
     change_config(folder, layer_types=None, **keys)
     if "attention_bias" in keys:
-        add_biases(folder)
-    scored = Scored(folder)
-    assert scored.model.language is None
-    script = Script(folder)
-    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
-    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
-
-
-def add_biases(folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
-    names = [name for name in weights if "self_attn." in name and name.endswith("_proj.weight")]
-    weights |= {name.replace(".weight", ".bias"): torch.randn(len(weights[name])) * 0.1 for name in names}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def test_the_check_at_start_passes(scored: Scored) -> None:
-    profile = scored.profile
-    model = load_model(profile.architecture, scored.folder, torch.device("cpu"), torch.float32, profile.pooling)
-    check_forward(model)
-    check_forward(scored.model, known_answers(model))
+        weights = load_file(folder / "model.safetensors")
+        names = [name for name in weights if "self_attn." in name and name.endswith("_proj.weight")]
+        weights |= {name.replace(".weight", ".bias"): torch.randn(len(weights[name])) * 0.1 for name in names}
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    served = Served(folder)
+    assert served.model.language is None
+    Script(folder).check(served, PAIRS[:4])
 
 
 def test_without_its_template_it_is_neither_reranker_nor_embedder_unless_the_family_is_named(tmp_path: Path) -> None:
-    """A name and a card say nothing."""
+    """A name and a card say nothing; files that pool make an embedder."""
     folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
     (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
     with pytest.raises(UnsupportedModelError, match=r"model_type 'qwen3', which several models share.*qwen3_reranker"):
         load_profile(folder)
     assert load_profile(folder, "qwen3").scoring is None
-    scored, script = Scored(folder, "qwen3_reranker"), Script(folder)
-    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:3]]
-    assert [prompt.plan.ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS[:3]]
-    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+    Script(folder).check(Served(folder, "qwen3_reranker"), PAIRS[:3])
+    pooled(folder, "pooling_mode_lasttoken")
+    assert (load_profile(folder).scoring, load_profile(folder).pooling) == (None, "last_token")
 
 
 def test_a_head_in_the_file_counts_though_the_configuration_ties_it(tmp_path: Path) -> None:
     """As transformers has it since release 5: a tied head that differs from the embeddings is not tied."""
     folder = make_judge(tmp_path / "ours", is_tied=False, template=QWEN3_RERANKER)
     change_config(folder, tie_word_embeddings=True)
-    scored, script = Scored(folder), Script(folder)
-    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
-    theirs = np.array([script.score(prompt.plan.ids) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
-
-
-def test_a_head_that_is_neither_tied_nor_in_the_file_ends_the_load(tmp_path: Path) -> None:
-    folder = make_judge(tmp_path / "ours", is_tied=True, template=QWEN3_RERANKER)
-    change_config(folder, tie_word_embeddings=False)
-    with pytest.raises(CheckpointError, match=r"0 tensors called lm_head\.weight"):
-        load_profile(folder)
-
-
-def test_files_that_pool_make_an_embedder_whatever_name_and_card_say(tmp_path: Path) -> None:
-    folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
-    (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
-    kinds = [("Transformer", ""), ("Pooling", "1_Pooling")]
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}')
-    assert (load_profile(folder).scoring, load_profile(folder).pooling) == (None, "last_token")
+    Script(folder).check(Served(folder), PAIRS[:4])

@@ -15,11 +15,9 @@ from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits
 from service.media.video.frame_list import open_frames
 from service.media.video.frame_pair import Video
-from service.prompt.conversation import Turn
 from service.prompt.prompt import Prompt
-from tests.builders import image_file
 from tests.conftest import TOLERANCE
-from tests.models.reranker.scored import Scored, sigmoid
+from tests.models.served import Served
 
 pytestmark = pytest.mark.slow
 
@@ -30,50 +28,35 @@ STRICT = "special_words"
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "strict"])
-def scored(request: pytest.FixtureRequest) -> Scored:
-    return Scored(ORACLE / "checkpoint", "qwen3_vl_reranker", strict_reference=request.param)
+def served(request: pytest.FixtureRequest) -> Served:
+    return Served(ORACLE / "checkpoint", "qwen3_vl_reranker", strict_reference=request.param)
 
 
-def cases(scored: Scored) -> list[dict[str, Any]]:
-    return [case for case in CASES if case["name"] != STRICT or scored.builder._strict]
+def test_pairs_have_the_official_logits_and_scores_in_one_batch_and_alone(served: Served) -> None:
+    cases = [case for case in CASES if case["name"] != STRICT or served.builder._strict]
+    prompts = [prompt for case in cases for prompt in prompts_of(served, case)]
+    logits, scores = ([number for case in cases for number in case[what]] for what in ("logits", "scores"))
+    assert np.abs(served.vectors(prompts)[:, 0] - logits).max() <= TOLERANCE
+    assert np.abs(served.scores(prompts) - scores).max() <= TOLERANCE
+    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
+    assert np.abs(alone - scores).max() <= TOLERANCE
 
 
-def test_all_pairs_in_one_batch_have_the_official_logits_and_scores(scored: Scored) -> None:
-    prompts = [prompt for case in cases(scored) for prompt in prompts_of(scored, case)]
-    logits = scored.logits(prompts)
-    assert np.abs(logits - [logit for case in cases(scored) for logit in case["logits"]]).max() <= TOLERANCE
-    scores = [score for case in cases(scored) for score in case["scores"]]
-    assert np.abs(sigmoid(logits) - scores).max() <= TOLERANCE
-    assert np.array_equal(scored.scores(prompts), sigmoid(logits))
+def prompts_of(served: Served, case: dict[str, Any]) -> list[Prompt]:
+    query, documents = parts(served, case["query"]), [parts(served, one) for one in case["documents"]]
+    return [served.pair(query, document, case.get("instruction")) for document in documents]
 
 
-def test_each_pair_has_the_official_score_alone(scored: Scored) -> None:
-    for case in cases(scored):
-        alone = np.concatenate([scored.scores([prompt]) for prompt in prompts_of(scored, case)])
-        assert np.abs(alone - case["scores"]).max() <= TOLERANCE, case["name"]
-
-
-def prompts_of(scored: Scored, case: dict[str, Any]) -> list[Prompt]:
-    query = turn(scored, "query", case["query"])
-    return [
-        scored.prompt(query, turn(scored, "document", document), case.get("instruction"))
-        for document in case["documents"]
-    ]
-
-
-def turn(scored: Scored, role: Any, side: dict[str, Any]) -> Turn:
+def parts(served: Served, side: dict[str, Any]) -> tuple[Any, ...]:
     images = side.get("image", [])
     names = images if isinstance(images, list) else [images]
-    assert scored.profile.images is not None
-    rule = scored.profile.images.pixel_rule
-    files = tuple(image_file((ORACLE / "media" / name).read_bytes(), rule) for name in names)
-    videos = tuple(video(scored, one) for one in side.get("video", []))
-    return Turn(role, (*videos, *files, side.get("text", "")) if side else ())
+    files = [(ORACLE / "media" / name).read_bytes() for name in names]
+    return (*(video(served, one) for one in side.get("video", [])), *files, side.get("text", "")) if side else ()
 
 
-def video(scored: Scored, names: list[str]) -> Video:
-    assert scored.profile.images is not None
-    rule = scored.profile.images.video_rule
+def video(served: Served, names: list[str]) -> Video:
+    assert served.profile.images is not None
+    rule = served.profile.images.video_rule
     assert rule is not None
     encoded = [(ORACLE / "media" / name).read_bytes() for name in names]
     pairs = open_frames(encoded, [ErrorLocation(None, None)] * len(names), DecodeLimits(), rule)

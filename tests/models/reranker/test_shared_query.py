@@ -10,11 +10,10 @@ from PIL import Image
 from service.media.item import MediaItem
 from service.model.packed.segments import Segments, plan_segments
 from service.model.qwen3_vl import language
-from service.prompt.conversation import Turn
 from service.prompt.prompt import Prompt
 from tests.builders import image_bytes, image_file
 from tests.conftest import TOLERANCE
-from tests.models.reranker.scored import Scored
+from tests.models.served import Served
 
 ORACLE = Path(__file__).parent / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"
@@ -23,12 +22,12 @@ DOCUMENTS = [f"{name} is a document of {i} words and more." for i, name in enume
 
 
 @pytest.fixture(scope="module")
-def scored() -> Scored:
-    return Scored(CHECKPOINT, "qwen3_vl_reranker")
+def served() -> Served:
+    return Served(CHECKPOINT, "qwen3_vl_reranker")
 
 
-def test_pairs_of_one_query_are_rows_of_their_documents_alone(scored: Scored) -> None:
-    prompts = [scored.text_prompt(QUERY, document).plan.ids for document in DOCUMENTS]
+def test_pairs_of_one_query_are_rows_of_their_documents_alone(served: Served) -> None:
+    prompts = [served.pair(QUERY, document).plan.ids for document in DOCUMENTS]
     num_shared = next(i for i, ids in enumerate(zip(*prompts, strict=False)) if len({*ids}) > 1)
     num_own = [len(one) - num_shared for one in prompts]
     plan = plan_segments(np.concatenate(prompts), list(map(len, prompts)), np.zeros(0, np.int64))
@@ -36,19 +35,15 @@ def test_pairs_of_one_query_are_rows_of_their_documents_alone(scored: Scored) ->
     assert len(plan.tokens) <= num_shared + sum(num_own)
 
 
-def test_a_pair_has_the_score_among_others_of_its_query_that_it_has_alone(scored: Scored) -> None:
-    prompts = [scored.prompt(Turn("query", (QUERY,)), Turn("document", (one,))) for one in DOCUMENTS]
-    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
-    assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+def test_a_pair_has_the_score_among_others_of_its_query_that_it_has_alone(served: Served) -> None:
+    prompts = [served.pair(QUERY, one) for one in DOCUMENTS]
+    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
+    assert np.abs(served.scores(prompts) - alone).max() <= TOLERANCE
 
 
 def picture(seed: int, sides: tuple[int, int] = (96, 64)) -> MediaItem:
     blocks = np.random.default_rng(seed).integers(0, 256, (*sides[::-1], 3), dtype=np.uint8)
     return image_file(image_bytes(Image.fromarray(blocks), "PNG"))
-
-
-def seen(*media: MediaItem, text: str = "", role: str = "query") -> Turn:
-    return Turn(role, (*media, text))
 
 
 @pytest.fixture
@@ -64,16 +59,16 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Segments]:
     return made
 
 
-def test_what_a_query_shows_is_computed_once_and_counts_in_each_score(scored: Scored, plans: list[Segments]) -> None:
+def test_what_a_query_shows_is_computed_once_and_counts_in_each_score(served: Served, plans: list[Segments]) -> None:
     """Two images, one of them also a document's, and words between: DeepStack's levels are added once to each row."""
     first, second = picture(1), picture(2, (128, 96))
-    query = seen(first, second, text=QUERY)
-    documents = [seen(text=one, role="document") for one in DOCUMENTS[:4]]
-    documents += [seen(one, text="b", role="document") for one in (first, picture(3))]
-    prompts = [scored.prompt(query, document) for document in documents]
-    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
+    query = (first, second, QUERY)
+    documents: list[Any] = [(one,) for one in DOCUMENTS[:4]]
+    documents += [(one, "b") for one in (first, picture(3))]
+    prompts = [served.pair(query, document) for document in documents]
+    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
     plans.clear()
-    assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+    assert np.abs(served.scores(prompts) - alone).max() <= TOLERANCE
     (plan,) = plans
     num_shared = common_length(prompts)
     assert len(plan.tokens) <= num_shared + sum(len(one.plan.ids) - num_shared for one in prompts)
@@ -82,16 +77,12 @@ def test_what_a_query_shows_is_computed_once_and_counts_in_each_score(scored: Sc
     assert np.ptp(alone) > 100 * TOLERANCE
 
 
-def test_queries_that_show_other_images_of_one_size_share_none_of_them(scored: Scored, plans: list[Segments]) -> None:
-    prompts = [
-        scored.prompt(seen(picture(seed), text=QUERY), seen(text=one, role="document"))
-        for seed in (1, 2)
-        for one in DOCUMENTS[:3]
-    ]
+def test_queries_that_show_other_images_of_one_size_share_none_of_them(served: Served, plans: list[Segments]) -> None:
+    prompts = [served.pair((picture(seed), QUERY), one) for seed in (1, 2) for one in DOCUMENTS[:3]]
     assert len({*map(tuple, (prompt.plan.ids[:80] for prompt in prompts))}) == 1
-    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
+    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
     plans.clear()
-    assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+    assert np.abs(served.scores(prompts) - alone).max() <= TOLERANCE
     assert np.abs(alone[:3] - alone[3:]).min() > TOLERANCE
     (plan,) = plans
     assert len(plan.tokens) >= 2 * (common_length(prompts) - prompts[0].placeholders[0].offset)

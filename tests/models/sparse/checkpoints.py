@@ -14,8 +14,8 @@ from tests.models.text.checkpoints import RECIPES, SIZES, randomize
 FAMILIES = ("bert", "distilbert", "modernbert")
 LIFTS = {"bert": -0.6, "distilbert": -0.6, "modernbert": -2.0}
 """On every logit's bias, so that a random model's vectors are sparse."""
-DOCUMENT = "document_0_Transformer"
-"""Folder of the transformer of a checkpoint with two sides."""
+DOCUMENT, QUERIES = "document_0_Transformer", "query_0_SparseStaticEmbedding"
+"""Folders of the transformer and of the table of a checkpoint with two sides."""
 
 
 def splade(name: str, folder: Path, strategy: str = "max", activation: str = "relu", *, is_old: bool = False) -> Path:

@@ -4,44 +4,41 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 
-from service.engine.startup.self_check import check_forward, known_answers
-from service.model.architectures import load_model
 from tests.conftest import TOLERANCE
 from tests.models.special_texts import check_special_texts
 from tests.models.text.checkpoints import RECIPES
-from tests.models.text.conftest import Served
+from tests.models.text.conftest import ServedText
 from tests.models.text.texts import LONG, TEXTS
 
 FAMILIES = sorted(RECIPES)
 
 
 @pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest, served: Callable[[str], Served]) -> Served:
+def family(request: pytest.FixtureRequest, served: Callable[[str], ServedText]) -> ServedText:
     return served(request.param)
 
 
-def test_texts_of_all_lengths_have_the_references_vectors(family: Served) -> None:
+def test_texts_of_all_lengths_have_the_references_vectors(family: ServedText) -> None:
     theirs = family.reference.encode(list(TEXTS), batch_size=16)
-    ours = family.vectors(TEXTS)
+    ours = family.texts(TEXTS)
     assert np.abs(ours - theirs).max() <= TOLERANCE
     assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE  # and they differ from each other
 
 
-def test_a_text_has_the_vector_alone_that_it_has_in_a_batch(family: Served) -> None:
-    alone = np.concatenate([family.vectors([text]) for text in TEXTS[::3]])
-    assert np.abs(alone - family.vectors(TEXTS)[::3]).max() <= TOLERANCE
+def test_a_text_has_the_vector_alone_that_it_has_in_a_batch(family: ServedText) -> None:
+    alone = np.concatenate([family.texts([text]) for text in TEXTS[::3]])
+    assert np.abs(alone - family.texts(TEXTS)[::3]).max() <= TOLERANCE
 
 
-def test_each_prompt_of_the_checkpoint_is_put_in_front(family: Served) -> None:
+def test_each_prompt_of_the_checkpoint_is_put_in_front(family: ServedText) -> None:
     for name in family.reference.prompts:
         theirs = family.reference.encode(list(TEXTS[:12]), prompt_name=name)
-        assert np.abs(family.vectors(TEXTS[:12], family.profile.input_types[name]) - theirs).max() <= TOLERANCE
+        assert np.abs(family.texts(TEXTS[:12], family.profile.input_types[name]) - theirs).max() <= TOLERANCE
 
 
-def test_queries_and_documents_are_those_of_the_reference(family: Served) -> None:
-    ours = {role: family.vectors(TEXTS[:12], family.profile.input_types[role]) for role in family.profile.input_types}
+def test_queries_and_documents_are_those_of_the_reference(family: ServedText) -> None:
+    ours = {role: family.texts(TEXTS[:12], family.profile.input_types[role]) for role in family.profile.input_types}
     queries, documents = (
         family.reference.encode_query(list(TEXTS[:12])),
         family.reference.encode_document(list(TEXTS[:12])),
@@ -54,24 +51,16 @@ def test_queries_and_documents_are_those_of_the_reference(family: Served) -> Non
     assert np.abs(ours["search_document"] - documents).max() <= TOLERANCE
 
 
-def test_a_long_text_is_cut_where_the_reference_cuts_it(family: Served) -> None:
+def test_a_long_text_is_cut_where_the_reference_cuts_it(family: ServedText) -> None:
     text = " ".join(LONG)
     theirs = family.reference.encode([text, "short"])
-    assert np.abs(family.vectors([text, "short"], side="right") - theirs).max() <= TOLERANCE
-    assert len(family.token_ids(text, side="right")) == family.profile.max_tokens == 512
+    assert np.abs(family.texts([text, "short"], side="right") - theirs).max() <= TOLERANCE
+    assert len(family.token_ids(text)) == family.profile.max_tokens == 512
 
 
-def test_an_empty_text_has_the_references_vector(family: Served) -> None:
-    assert np.abs(family.vectors(["", "x"]) - family.reference.encode(["", "x"])).max() <= TOLERANCE
+def test_an_empty_text_has_the_references_vector(family: ServedText) -> None:
+    assert np.abs(family.texts(["", "x"]) - family.reference.encode(["", "x"])).max() <= TOLERANCE
 
 
-def test_the_check_at_start_passes(family: Served) -> None:
-    """On the stock module's own layers, as on a GPU, and on weights in oneDNN's layout, where they are used."""
-    profile = family.profile
-    model = load_model(profile.architecture, family.folder, torch.device("cpu"), torch.float32, profile.pooling)
-    check_forward(model)
-    check_forward(family.runner._model, known_answers(model))
-
-
-def test_no_text_becomes_a_special_token(family: Served) -> None:
+def test_no_text_becomes_a_special_token(family: ServedText) -> None:
     check_special_texts(family.tokenizer, family.profile)

@@ -23,7 +23,7 @@ from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE, LiveServer, from_base64
 from tests.models.text import checkpoints
 from tests.models.text.checkpoints import RECIPES, make_checkpoint, reference
-from tests.models.text.conftest import Served
+from tests.models.text.conftest import ServedText
 from tests.models.text.late_chunking import late_vectors, windows
 from tests.models.text.texts import SENTENCES, TEXTS
 
@@ -91,20 +91,17 @@ def forwards(server: LiveServer, model: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("family", MEAN)
-def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], Served], family: str) -> None:
+def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], ServedText], family: str) -> None:
     """Every family, those with Dense modules and those that run by equal lengths among them; kept rows too."""
     one = served(family)
     made = one.builder.late_chunks(Conversation(None, ()), Truncation(512), ["input"] * len(CHUNKS))
     made.add(CHUNKS)
     (window,) = made.prompts()
-    output = DenseAsk(dimensions=one.profile.dimensions, normalize=one.profile.normalize)
-    ids = [one.token_ids(text) for text in ORDINARY[:3]]
-    asked = [(ids[0], ()), (window.plan.ids, window.plan.spans), (ids[1], ()), (window.plan.ids, ()), (ids[2], ())]
-    requests = [
-        Request(id=i, plan=TokenPlan(tokens, spans=spans), asks=(output,)) for i, (tokens, spans) in enumerate(asked)
-    ]
-    runner = one.runner
-    raw = runner.embed([Waiting(request, 0.0, []) for request in requests])
+    first, second, third = one.text_prompts(ORDINARY[:3])
+    bare = msgspec.structs.replace(window, plan=msgspec.structs.replace(window.plan, spans=()))
+    waiting = one.waiting([first, window, second, bare, third])
+    runner, requests = one.runner, [each.request for each in waiting]
+    raw = runner.embed(waiting)
     whole = one.reference.encode("".join(CHUNKS))
     late, texts = late_vectors(one.reference, CHUNKS), one.reference.encode(ORDINARY[:3])
     want = np.concatenate([texts[:1], late, texts[1:2], whole[None], texts[2:]])
@@ -116,7 +113,7 @@ def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], Serve
         assert np.abs(found.reshape(want.shape) - want).max() <= TOLERANCE
 
 
-def test_a_chunk_whose_mean_is_not_finite_spoils_its_text_alone(served: Callable[[str], Served]) -> None:
+def test_a_chunk_whose_mean_is_not_finite_spoils_its_text_alone(served: Callable[[str], ServedText]) -> None:
     one = served("xlm_roberta")
     output = DenseAsk(dimensions=one.profile.dimensions)
     asked: list[tuple[tuple[int, int], ...]] = [(), ((0, 2), (2, 4)), ((0, 3), (3, 4))]

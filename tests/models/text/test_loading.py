@@ -16,13 +16,13 @@ from service.errors import ModelError
 from service.model.architectures import load_model
 from service.model.stock.text_encoder import TextEncoder
 from service.prompt.profile.text_profile import make_text_profile
-from tests.models.text.conftest import Served
+from tests.models.text.conftest import ServedText
 
 Copy = Callable[[str], Path]
 
 
 @pytest.fixture
-def copy(served: Callable[[str], Served], tmp_path: Path) -> Copy:
+def copy(served: Callable[[str], ServedText], tmp_path: Path) -> Copy:
     def copy(name: str) -> Path:
         source = served(name).folder
         for path in filter(Path.is_file, source.rglob("*")):
@@ -86,7 +86,7 @@ def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
         load(folder)
 
 
-def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], Served]) -> None:
+def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], ServedText]) -> None:
     packed = {name: served(name).runner._model.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
     assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
 

@@ -13,7 +13,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.text.checkpoints import BERT_TOKENS, Recipe, bert_names, randomize, sentence_transformer
-from tests.models.text.conftest import serve
+from tests.models.text.conftest import ServedText
 from tests.models.text.texts import TEXTS
 from tests.models.text.tokenizers import word_piece
 
@@ -61,9 +61,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_vectors_are_those_of_sentence_transformers(folder: Path) -> None:
-    served = serve(folder)
+    served = ServedText(folder)
     assert (served.profile.name, served.profile.dimensions, served.profile.max_tokens) == ("nomic_bert", 768, 8192)
-    assert np.abs(served.vectors(TEXTS) - served.reference.encode(list(TEXTS))).max() <= TOLERANCE
+    assert np.abs(served.texts(TEXTS) - served.reference.encode(list(TEXTS))).max() <= TOLERANCE
 
 
 @pytest.mark.parametrize(

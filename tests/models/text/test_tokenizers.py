@@ -15,12 +15,12 @@ from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 from service.prompt.truncation import Truncation
 from tests.models.text.checkpoints import RECIPES, reference
-from tests.models.text.conftest import Served
+from tests.models.text.conftest import ServedText
 from tests.models.text.texts import TEXTS
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
-def test_ids_are_the_references_and_their_texts_join(served: Callable[[str], Served], name: str) -> None:
+def test_ids_are_the_references_and_their_texts_join(served: Callable[[str], ServedText], name: str) -> None:
     family = served(name)
     for text in (*TEXTS, "", "🦊" * 3, "\u0000\u00ad"):
         ids = family.token_ids(text)
@@ -32,7 +32,7 @@ def test_ids_are_the_references_and_their_texts_join(served: Callable[[str], Ser
 
 @pytest.mark.parametrize("name", ["xlm_roberta", "modernbert", "gemma3_text"])
 def test_texts_are_made_lower_case_where_a_file_asks_for_it(
-    served: Callable[[str], Served], tmp_path: Path, name: str
+    served: Callable[[str], ServedText], tmp_path: Path, name: str
 ) -> None:
     folder = copied(served(name).folder, tmp_path)
     path = folder / "sentence_bert_config.json"
@@ -46,7 +46,7 @@ def test_texts_are_made_lower_case_where_a_file_asks_for_it(
 
 
 def test_an_added_word_keeps_its_number_beside_pieces_that_no_text_reaches(
-    served: Callable[[str], Served], tmp_path: Path
+    served: Callable[[str], ServedText], tmp_path: Path
 ) -> None:
     folder = copied(served("xlm_roberta").folder, tmp_path)
     number = len(vocab_of(folder))
@@ -55,7 +55,7 @@ def test_an_added_word_keeps_its_number_beside_pieces_that_no_text_reaches(
 
 
 def test_an_added_word_that_would_lose_its_number_stops_the_start(
-    served: Callable[[str], Served], tmp_path: Path
+    served: Callable[[str], ServedText], tmp_path: Path
 ) -> None:
     folder = copied(served("xlm_roberta").folder, tmp_path)
     number = len(vocab_of(folder))
@@ -67,7 +67,7 @@ def test_an_added_word_that_would_lose_its_number_stops_the_start(
 @pytest.mark.parametrize("name", ["bert", "xlm_roberta", "roberta", "gemma3_text", "qwen3"])
 @pytest.mark.parametrize("special", [True, False])
 def test_no_text_comes_to_a_token_without_an_embedding(
-    served: Callable[[str], Served], tmp_path: Path, name: str, special: bool
+    served: Callable[[str], ServedText], tmp_path: Path, name: str, special: bool
 ) -> None:
     """On all three ways to a prompt: by itself, among many, and with special tokens parsed."""
     folder = copied(served(name).folder, tmp_path)
@@ -84,7 +84,7 @@ def test_no_text_comes_to_a_token_without_an_embedding(
         assert max(ids) < rows
         assert ids == served(name).token_ids(text)
         among_others = builder.plain_texts.build([text, text], Conversation(None, ()), cut)
-        assert all(one is None or one.token_ids == ids for one in among_others)
+        assert all(one is None or one.plan.ids == ids for one in among_others)
     assert TokenizerFile.read(folder).dropped == ("<extra>",)  # which the start logs
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.media.resize.tower_rule import NaflexRule, SquareRule
 from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
-from tests.models.two_tower.conftest import Served
+from tests.models.two_tower.conftest import Towers
 
 Changed = Callable[..., Path]
 
 
 @pytest.fixture
-def changed(two_towers: Callable[[str], Served], tmp_path: Path) -> Changed:
+def changed(two_towers: Callable[[str], Towers], tmp_path: Path) -> Changed:
     """A family's files, without weights, with changes made to their JSON; None takes a key away."""
 
     def changed(name: str, **changes: dict[str, Any]) -> Path:
@@ -78,43 +77,3 @@ def test_lengths_that_a_checkpoint_offers_are_offered(changed: Changed) -> None:
     profile = load_profile(changed("clip", config={"matryoshka_dimensions": [8, 16]}))
     assert (profile.matryoshka, profile.min_dimensions) == ((8, 16, 24), 8)
     assert load_profile(changed("siglip")).matryoshka == (48,)
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "said"),
-    [
-        ("clip", {"preprocessor_config": {"do_resize": False}}, "do_resize"),
-        ("clip", {"preprocessor_config": {"do_normalize": False}}, "do_normalize"),
-        ("clip", {"preprocessor_config": {"resample": 9}}, "resample 9; supported: 0 to 5"),
-        ("clip", {"preprocessor_config": {"size": {"longest_edge": 40}}}, "longest_edge"),
-        ("clip", {"preprocessor_config": {"crop_size": {"height": 32, "width": 30}}}, "crop_size"),
-        ("clip", {"preprocessor_config": {"crop_size": 30}}, "squares of 32 pixels"),
-        ("clip", {"preprocessor_config": {"do_center_crop": False}}, "no crop; the model takes squares of 32"),
-        ("clip", {"config": {"projection_dim": 0}}, "projection_dim 0"),
-        ("siglip", {"preprocessor_config": {"size": {"height": 32, "width": 40}}}, "equal height and width"),
-        ("siglip", {"tokenizer_config": {"pad_token": None}}, "pad_token None"),
-        ("siglip", {"tokenizer_config": {"padding_side": "left"}}, "padding_side 'left'"),
-        ("siglip2-naflex", {"preprocessor_config": {"patch_size": 16}}, "patch_size 16, and config.json 8"),
-        ("siglip2-naflex", {"preprocessor_config": {"max_num_patches": "x"}}, "max_num_patches 'x'"),
-    ],
-)
-def test_files_that_cannot_be_served_rightly_stop_the_start(
-    changed: Changed, name: str, changes: dict[str, Any], said: str
-) -> None:
-    with pytest.raises((UnsupportedModelError, CheckpointError), match=said):
-        load_profile(changed(name, **changes))
-
-
-def test_towers_of_different_lengths_stop_the_start(changed: Changed, two_towers: Callable[[str], Served]) -> None:
-    config = json.loads((two_towers("siglip").folder / "config.json").read_text())
-    with pytest.raises(UnsupportedModelError, match="48 for texts and 64 for images"):
-        load_profile(changed("siglip", config={"vision_config": config["vision_config"] | {"hidden_size": 64}}))
-    with pytest.raises(UnsupportedModelError, match="vision_use_head False"):
-        load_profile(changed("siglip", config={"vision_config": config["vision_config"] | {"vision_use_head": False}}))
-
-
-def test_no_image_processor_stops_the_start(changed: Changed) -> None:
-    folder = changed("clip")
-    (folder / "preprocessor_config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json cannot be read"):
-        load_profile(folder)

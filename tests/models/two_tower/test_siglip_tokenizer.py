@@ -12,12 +12,12 @@ from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.models.two_tower.captions import CAPTIONS, LONG
-from tests.models.two_tower.conftest import Served
+from tests.models.two_tower.conftest import Towers
 
 TEXTS = (*CAPTIONS, "", "?", "Tab\t x", LONG, "▁under_score ▁ x", "Σίσυφος ΣΑΣ")
 
 
-def test_prompts_have_the_ids_of_siglips_own_tokenizer(two_towers: Callable[[str], Served], tmp_path: Path) -> None:
+def test_prompts_have_the_ids_of_siglips_own_tokenizer(two_towers: Callable[[str], Towers], tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     from tokenizers.processors import TemplateProcessing
     from transformers import SiglipTokenizer

@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
 from tokenizers import Tokenizer
 from transformers import (
-    PreTrainedModel,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen2VLConfig,
@@ -15,6 +13,7 @@ from transformers import (
 )
 
 from tests.models.text.tokenizers import byte_level
+from tests.models.weights import save
 
 SPECIALS = [
     "<|endoftext|>",
@@ -36,6 +35,7 @@ TEXT: dict[str, Any] = {
     "rms_norm_eps": 1e-6,
     "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0},
 }
+IDS = {"image_token_id": 5, "video_token_id": 6, "vision_start_token_id": 3, "vision_end_token_id": 4}
 QWEN2_VISION = {"depth": 2, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 2}
 QWEN2_5_VISION = {
     "depth": 3,
@@ -52,15 +52,20 @@ QWEN2_5_VISION = {
 def qwen2_vl(folder: Path, **config: object) -> Path:
     """A Qwen2-VL, with its decoder's fields at the top of config.json, as the released ones have them."""
     ids = tokenizer(folder)
-    made = Qwen2VLForConditionalGeneration(Qwen2VLConfig(text_config=TEXT, vision_config=QWEN2_VISION, **ids))
-    return _saved(made, folder, flat=True, **config)
+    save(Qwen2VLForConditionalGeneration(Qwen2VLConfig(text_config=TEXT, vision_config=QWEN2_VISION, **ids)), folder)
+    path = folder / "config.json"
+    written = json.loads(path.read_text())
+    written |= written.pop("text_config") | {"model_type": written["model_type"]}
+    written["rope_scaling"] = {"type": "mrope", "mrope_section": TEXT["rope_parameters"]["mrope_section"]}
+    written["rope_theta"] = written.pop("rope_parameters")["rope_theta"]
+    path.write_text(json.dumps(written | config))
+    return folder
 
 
 def qwen2_5_vl(folder: Path, **config: object) -> Path:
     """A Qwen2.5-VL, with window attention in its tower."""
-    ids = tokenizer(folder)
-    made = Qwen2_5_VLForConditionalGeneration(Qwen2_5_VLConfig(text_config=TEXT, vision_config=QWEN2_5_VISION, **ids))
-    return _saved(made, folder, flat=False, **config)
+    made = Qwen2_5_VLConfig(text_config=TEXT, vision_config=QWEN2_5_VISION, **tokenizer(folder))
+    return save(Qwen2_5_VLForConditionalGeneration(made), folder, **config)
 
 
 def tokenizer(folder: Path) -> dict[str, Any]:
@@ -68,25 +73,5 @@ def tokenizer(folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True)
     made: Tokenizer = byte_level(SPECIALS, None, None)
     made.save(str(folder / "tokenizer.json"))
-    names = {"image_token_id": 5, "video_token_id": 6, "vision_start_token_id": 3, "vision_end_token_id": 4}
-    assert all(made.token_to_id(SPECIALS[number]) == number for number in names.values())
-    return names
-
-
-def _saved(model: PreTrainedModel, folder: Path, *, flat: bool, **config: object) -> Path:
-    """Save weights as they are released, none of them at its initial value: bugs hide behind ones and zeros."""
-    generator = torch.Generator().manual_seed(20261121)
-    for parameter in model.parameters():
-        is_norm = parameter.ndim == 1 and bool((parameter == 1).all())
-        spread = 0.2 if is_norm else 0.08
-        noise = torch.randn(parameter.shape, generator=generator) * spread
-        parameter.data = noise + 1 if is_norm else noise
-    model.save_pretrained(folder)
-    path = folder / "config.json"
-    written = json.loads(path.read_text())
-    if flat:
-        written |= written.pop("text_config") | {"model_type": written["model_type"]}
-        written["rope_scaling"] = {"type": "mrope", "mrope_section": TEXT["rope_parameters"]["mrope_section"]}
-        written["rope_theta"] = written.pop("rope_parameters")["rope_theta"]
-    path.write_text(json.dumps(written | config))
-    return folder
+    assert all(made.token_to_id(SPECIALS[number]) == number for number in IDS.values())
+    return IDS

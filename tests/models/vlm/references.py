@@ -106,6 +106,21 @@ class GmeScript(Reference):
         return self.last_state(prompt, seen, plain_positions=True)
 
 
+class OpsScript(Reference):
+    """Source: OpenSearch-AI/Ops-MM-embedding-v1, `ops_mm_embedding_v1.py`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 256, 1280)
+
+    def __call__(self, text: str, images: Sequence[Image.Image], instruction: str | None) -> np.ndarray:
+        media = f"<|vision_start|>{PAD}<|vision_end|>" * len(images)
+        prompt = (
+            f"<|im_start|>system\n{instruction or GmeScript.DEFAULT}<|im_end|>\n"
+            f"<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
+        )
+        return self.last_state(prompt, [resized(image, 256, 1280) for image in images], plain_positions=False)
+
+
 class BiQwenScript(Reference):
     """colpali-engine's `BiQwen2_5` and its processor: pages and queries, positions by `get_rope_index`.
 

@@ -14,8 +14,8 @@ from statistics import median
 from typing import Any
 
 from tests.conftest import LiveServer
-from tests.models.late_interaction.checkpoints import colqwen2
-from tests.scoreboard.line import Line, Result, Sabotage
+from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
+from tests.scoreboard.line import Line, Result
 from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
 
 TIMES_ALONE = 3.0
@@ -153,20 +153,4 @@ LINE = Line(
     ci=40,
     nightly=200,
     run=run,
-    sabotages=(
-        Sabotage(
-            name="vectors are compared on the event loop",
-            file="service/front/scoring/scores.py",
-            old="MAX_CHARS_ON_LOOP = 512\n",
-            new="MAX_CHARS_ON_LOOP = 1 << 40\n",
-            size=5,
-        ),
-        Sabotage(
-            name="a comparison cannot be interrupted",
-            file="service/front/serving/embedder.py",
-            old="return await self._comparisons.run_steps(steps, num_chars, others_work=self.queue.has_inputs)",
-            new="return await self._comparisons.run(lambda: all_at_once(steps), num_chars)",
-            size=5,
-        ),
-    ),
 )

@@ -9,13 +9,13 @@ from service.errors import MediaError
 from service.media.audio.audio_file import (
     AudioInfo,
     AudioLimits,
-    AudioRule,
     OpenAudio,
     audio_format,
     check_audio,
     check_named,
 )
 from service.media.audio.samples import Audio, put_samples, samples_of
+from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 
 PLACE = ErrorLocation("inputs[1].content[0].audio_url", 1)

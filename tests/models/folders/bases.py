@@ -1,0 +1,217 @@
+"""The checkpoints that the tables of folders change: small, random, in layouts of sentence-transformers and the hub."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    Gemma3TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+)
+
+from service.checkpoint.hub import CHECKPOINT
+from tests.models.audio.checkpoints import make_checkpoint as make_clap
+from tests.models.folders.edits import Edit, put, write
+from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5
+from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
+from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
+from tests.models.reranker.checkpoints import make_cross_encoder, make_judge
+from tests.models.sparse.checkpoints import inference_free, splade
+from tests.models.text.checkpoints import (
+    GEMMA_NAMES,
+    GEMMA_TOKENS,
+    LLAMA_NAMES,
+    QWEN_TOKENS,
+    RECIPES,
+    SIZES,
+    make_checkpoint,
+    randomize,
+)
+from tests.models.text.tokenizers import byte_fallback, byte_level, with_ends
+from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
+from tests.models.vlm.checkpoints import qwen2_vl
+
+NAMES, SETTINGS, CONFIG = "config_sentence_transformers.json", "sentence_bert_config.json", "config.json"
+TOKENIZER, TEMPLATE, SCORE = "tokenizer_config.json", "chat_template.jinja", "1_LogitScore/config.json"
+MODULES, PROCESSOR = "modules.json", "preprocessor_config.json"
+LOGITS = {"method": "forward", "method_output_name": "logits"}
+TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
+DENSE = "sentence_transformers.base.modules.dense.Dense"
+LOGIT_SCORE = "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"
+IDENTITY, SIGMOID, TANH = (
+    f"torch.nn.modules.{name}" for name in ("linear.Identity", "activation.Sigmoid", "activation.Tanh")
+)
+WITH_ANSWER = {"chat_template": {"add_generation_prompt": True}}
+ZERANK = """{%- for message in messages -%}
+{%- if message.role == "query" -%}
+{{- "<|im_start|>system\\n" + (message.content | trim) + "<|im_end|>\\n" -}}
+{%- elif message.role == "document" -%}
+{{- "<|im_start|>user\\n" + (message.content | trim) + "<|im_end|>\\n" -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+{{- "<|im_start|>assistant\\n" -}}
+{%- endif -%}
+"""
+"""The query is a system turn, the document a user turn, both without white space at their ends."""
+INSTRUCTED = """{%- set query = messages | selectattr("role", "eq", "query") | first -%}
+{%- set document = messages | selectattr("role", "eq", "document") | first -%}
+{%- for message in messages if message.role == "system" -%}<|im_start|>system
+{{ message.content }}<|im_end|>
+{% endfor -%}
+<|im_start|>user
+Q: {{ query.content }}
+D: {{ document.content }}<|im_end|>
+<|im_start|>assistant
+"""
+STRUCTURED = """<|im_start|>user
+{{ (messages | selectattr("role", "eq", "query") | first).content[0].text }}<|im_end|>
+<|im_start|>user
+{{ (messages | selectattr("role", "eq", "document") | first).content[0].text }}<|im_end|>
+<|im_start|>assistant
+"""
+QWEN_NAMES = {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
+
+
+def saved(
+    task: str = "text-generation", activation: str = IDENTITY, *, is_message: bool = True, **settings: Any
+) -> Edit:
+    """The files that sentence-transformers 5.4 and later write beside transformers' for a cross-encoder."""
+
+    def edit(folder: Path) -> None:
+        kinds = {"text": LOGITS} | ({"message": LOGITS | {"format": "flat"}} if is_message else {})
+        modules = [{"idx": 0, "name": "0", "path": "", "type": TRANSFORMER}]
+        if task == "text-generation":
+            modules.append({"idx": 1, "name": "1", "path": "1_LogitScore", "type": LOGIT_SCORE})
+        output = "causal_logits" if task == "text-generation" else "scores"
+        write(MODULES, modules)(folder)
+        names = {"model_type": "CrossEncoder", "activation_fn": activation, "prompts": {}, "default_prompt_name": None}
+        write(NAMES, names)(folder)
+        own = {"transformer_task": task, "modality_config": kinds, "module_output_name": output} | settings
+        write(SETTINGS, own)(folder)
+
+    return edit
+
+
+def template(**variables: object) -> Edit:
+    """Variables of a reranker's chat template."""
+    return put(SETTINGS, processing_kwargs={"chat_template": variables})
+
+
+def _saved(name: str) -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        make_cross_encoder(name, folder)
+        saved("sequence-classification", is_message=False)(folder)
+
+    return make
+
+
+def _judge(folder: Path) -> None:
+    """zerank's form."""
+    make_judge(folder, is_tied=True, template=ZERANK)
+    saved(processing_kwargs=WITH_ANSWER)(folder)
+    write(SCORE, {"true_token_id": 300, "false_token_id": None})(folder)
+
+
+def _decoder(model_type: str, *, is_generator: bool = False) -> Callable[[Path], None]:
+    """A decoder with a classifier's head, or a language model's."""
+    config, tokenizer, names = DECODERS[model_type]
+
+    def make(folder: Path) -> None:
+        made = tokenizer()
+        torch.manual_seed(20261126)
+        auto = AutoModelForCausalLM if is_generator else AutoModelForSequenceClassification
+        configured = config(SIZES | {"vocab_size": made.get_vocab_size()})
+        if not is_generator:
+            configured.num_labels = 1
+        model = auto.from_config(configured)
+        randomize(model)
+        model.save_pretrained(folder)
+        PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=400, **names).save_pretrained(folder)
+
+    return make
+
+
+def _llama_tokenizer() -> Tokenizer:
+    """As Llama 3's: the head stands before each text of a pair. Its end token pads."""
+    specials = ["<|begin_of_text|>", "<|end_of_text|>", "<|im_start|>", "<|im_end|>"]
+    content = json.loads(with_ends(byte_level(specials, None, None, composes=False), specials[0], None).to_str())
+    head = {"SpecialToken": {"id": specials[0], "type_id": 0}}
+    texts = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+    content["post_processor"] |= {"single": [head, texts[0]], "pair": [head, texts[0], head, texts[1]]}
+    return Tokenizer.from_str(json.dumps(content))
+
+
+DECODERS: dict[str, tuple[Callable[[dict[str, Any]], PreTrainedConfig], Callable[[], Tokenizer], dict[str, str]]] = {
+    "qwen3": (
+        lambda sizes: Qwen3Config(**sizes, num_key_value_heads=2, head_dim=16, pad_token_id=0, eos_token_id=0),
+        lambda: byte_level(QWEN_TOKENS, None, None),
+        QWEN_NAMES,
+    ),
+    "llama": (
+        lambda sizes: LlamaConfig(**sizes, num_key_value_heads=2, pad_token_id=1),
+        _llama_tokenizer,
+        LLAMA_NAMES,
+    ),
+    "mistral": (
+        lambda sizes: MistralConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=24, pad_token_id=1),
+        _llama_tokenizer,
+        LLAMA_NAMES,
+    ),
+    "gemma3_text": (
+        lambda sizes: Gemma3TextConfig(
+            **sizes,
+            num_key_value_heads=1,
+            head_dim=16,
+            query_pre_attn_scalar=16,
+            sliding_window=33,
+            layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+        ),
+        lambda: byte_fallback([*GEMMA_TOKENS, "<|im_start|>", "<|im_end|>"], "<bos>", "<eos>"),
+        GEMMA_NAMES,
+    ),
+}
+
+BASES: dict[str, Callable[[Path], object]] = {
+    **{name: partial(make_checkpoint, name) for name in RECIPES},
+    "stock bert": partial(stock, "bert"),
+    **{
+        f"{name} pairs": partial(make_cross_encoder, name) for name in ("bert", "bert_older", "xlm_roberta", "eurobert")
+    },
+    **{f"{name}, saved": _saved(name) for name in ("bert", "bert_older", "xlm_roberta", "modernbert_mean", "eurobert")},
+    "judge, saved": _judge,
+    "judge": lambda folder: make_judge(folder, is_tied=True),
+    **{f"{name} classifier": _decoder(name) for name in DECODERS},
+    **{f"{name} generator": _decoder(name, is_generator=True) for name in ("llama", "mistral", "gemma3_text")},
+    "colbert": lambda folder: native("bert", folder, SHAPES["hidden masks"]),
+    "pylate": partial(pylate, "bert"),
+    "stanford": lambda folder: stanford(folder, None),
+    "colqwen2.5": colqwen2_5,
+    "colqwen2.5 of transformers": hf_colqwen2_5,
+    "colqwen3": colqwen3,
+    "colmodernvbert": colmodernvbert,
+    "splade": partial(splade, "bert"),
+    "inference free": partial(inference_free, "bert"),
+    **{name: partial(make_towers, name) for name in ("clip", "siglip", "siglip2-naflex")},
+    "clap": partial(make_clap, "fused"),
+    "qwen2_vl": qwen2_vl,
+}
+"""By name; `builtin` is the built-in model."""
+
+
+def made(name: str, place: Path) -> Path:
+    """A base, made once."""
+    folder = CHECKPOINT if name == "builtin" else place / name.replace(", ", "-").replace(" ", "-")
+    if not folder.exists():
+        BASES[name](folder)
+    return folder

@@ -1,0 +1,215 @@
+"""ColBERT's token vectors are those of sentence-transformers' `MultiVectorEncoder`, for every encoder and form."""
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.ipc.messages import Request
+from service.ipc.prompt_digest import prompt_digest
+from service.outputs.plan import TokenPlan
+from service.prompt.detect import load_profile
+from service.prompt.prompt import Prompt
+from tests.conftest import TOLERANCE
+from tests.models.late.colberts import (
+    FAMILIES,
+    MARKERS,
+    SHAPES,
+    TOKEN_WIDTH,
+    Shape,
+    fixed,
+    native,
+    pylate,
+    reference,
+    stanford,
+)
+from tests.models.served import Served, difference
+from tests.models.text.checkpoints import make_checkpoint
+from tests.models.text.texts import TEXTS
+
+Sided = tuple[str, str]
+"""A side, and a text."""
+BOTH: Sequence[Sided] = [(("query", "document")[i % 2], text) for i, text in enumerate((*TEXTS, *TEXTS[::-1]))]
+
+
+class Sides(Served):
+    """One whose vectors are several, of texts with their sides."""
+
+    def prompts(self, texts: Sequence[Sided]) -> list[Prompt]:
+        return [self.prompt(text, instruction=side, side="right") for side, text in texts]
+
+    def __call__(self, texts: Sequence[Sided]) -> list[np.ndarray]:
+        """The vectors of all texts in one packed batch."""
+        return self.numbers(self.prompts(texts))
+
+
+def wanted(folder: Path, texts: Sequence[Sided]) -> list[np.ndarray]:
+    """Each side's texts together, as the reference takes them."""
+    model = reference(folder)
+    sides: dict[str, Any] = {"query": model.encode_query, "document": model.encode_document}
+    found: list[np.ndarray] = [np.zeros(0)] * len(texts)
+    for name, encode in sides.items():
+        places = [i for i, (side, _) in enumerate(texts) if side == name]
+        for place, one in zip(places, encode([texts[i][1] for i in places], convert_to_numpy=True), strict=True):
+            found[place] = one
+    return found
+
+
+def check(folder: Path) -> Sides:
+    """Compare a mixed batch, and some texts alone."""
+    served, want = Sides(folder), wanted(folder, BOTH)
+    assert difference(served(BOTH), want) <= TOLERANCE
+    for i in (0, 1, 4, 5, 45, 46):
+        assert difference(served([BOTH[i]]), [want[i]]) <= TOLERANCE
+    return served
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_encoder(name: str, tmp_path: Path) -> None:
+    served = check(native(name, tmp_path / "colbert", SHAPES["hidden masks"]))
+    assert (served.profile.name, served.profile.outputs) == ("colbert", ("multi",))
+    assert (served.profile.dimensions, served.profile.max_tokens) == (TOKEN_WIDTH, 48)
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_every_option(what: str, tmp_path: Path) -> None:
+    check(native("bert", tmp_path / "colbert", SHAPES[what]))
+
+
+@pytest.mark.parametrize("what", ["hidden masks", "attended masks", "at least"])
+def test_filling_in_windows(what: str, tmp_path: Path) -> None:
+    check(native("modernbert", tmp_path / "colbert", SHAPES[what]))
+
+
+def test_masks_beyond_half_a_local_window_are_those_of_the_references_default(tmp_path: Path) -> None:
+    """Beyond 16 tokens to each side no token of a short query is seen: `sdpa`, which is transformers' default, and so
+    sentence-transformers' and PyLate's, gives zeros there.
+
+    `eager` gives the mean of all that it has masked, padding too: its vectors depend on the longest of the batch.
+    """
+    check(native("modernbert", tmp_path / "fixed", Shape(expansion=fixed(300))))
+    expansion = {"strategy": "min", "length": 100, "attend": False}
+    folder = native("modernbert", tmp_path / "colbert", Shape(expansion=expansion))
+    default, eager = reference(folder), reference(folder, attn_implementation="eager")
+    alone, beside = ["a short one"], ["a short one", " ".join(TEXTS)[:1000]]
+    meant, same, other, another = (
+        model.encode_query(texts, convert_to_numpy=True)[:1] for model in (default, eager) for texts in (alone, beside)
+    )
+    assert len(meant[0]) == 100
+    assert max(difference(Sides(folder)([("query", alone[0])]), meant), difference(same, meant)) <= TOLERANCE
+    assert min(difference(other, meant), difference(another, meant), difference(other, another)) > 1000 * TOLERANCE
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_pylates_files(name: str, is_typed: bool, tmp_path: Path) -> None:
+    served = check(pylate(name, tmp_path / "colbert", is_typed=is_typed))
+    query, document = served.prompts([("query", "a"), ("document", "a")])
+    assert (len(query.plan.ids), query.plan.num_masked > 20) == (32, True)
+    assert document.plan.num_masked == 0
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_pylates_own_vectors(name: str, tmp_path: Path) -> None:
+    """PyLate 1.6 with sentence-transformers 5.3, on these checkpoints: `ColBERT(folder).encode(texts, is_query=...)`.
+
+    Texts with blanks at an end are left out, which sentence-transformers strips in that release, and such whose unknown
+    tokens PyLate would drop for punctuation that a small vocabulary has not.
+    """
+    stored = json.loads((Path(__file__).parent / "pylate_1_6.json").read_text())
+    served = Sides(pylate(name, tmp_path / "colbert"))
+    for side, rows in stored[name].items():
+        want = [np.frombuffer(base64.b64decode(row), "<f4").reshape(-1, TOKEN_WIDTH) for row in rows]
+        assert difference(served([(side, text) for text in stored["texts"]]), want) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"do_query_expansion": False},
+        {"attend_to_expansion_tokens": True},
+        {"query_length": 48, "document_length": 24},
+        {"skiplist_words": []},
+        {"skiplist_words": None},
+        {"query_prefix": "", "document_prefix": ""},
+        {"query_prefix": "find: ", "document_prefix": "text: "},
+        {"prompts": {"query": "[Q] search: ", "document": "title: none "}},
+        {"query_length": None, "document_length": None},
+    ],
+)
+def test_pylates_keys(said: dict[str, object], tmp_path: Path) -> None:
+    check(pylate("bert", tmp_path / "colbert", **said))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        None,
+        {"query_maxlen": 40, "doc_maxlen": 64, "attend_to_mask_tokens": True, "mask_punctuation": False},
+        {"query_token_id": "[unused1]", "doc_token_id": "[unused0]", "doc_maxlen": 300},
+    ],
+)
+def test_colberts_own_files(metadata: dict[str, object] | None, tmp_path: Path) -> None:
+    check(stanford(tmp_path / "colbert", metadata))
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "xlm_roberta"])
+def test_markers_that_are_special_tokens(name: str, tmp_path: Path) -> None:
+    """As sentence-transformers saves a checkpoint of PyLate's that it has loaded."""
+    reference(pylate(name, tmp_path / "pylate")).save_pretrained(str(tmp_path / "colbert"))
+    served = check(tmp_path / "colbert")
+    assert served.profile.markers == ()
+    spelled = Shape(prompts=dict(zip(("query", "document"), MARKERS, strict=True)), expansion=fixed(32))
+    check(native(name, tmp_path / "spelled", spelled, markers=MARKERS))
+
+
+def test_texts_together_are_texts_alone(tmp_path: Path) -> None:
+    """`text_prompts` holds the prompts of many against each."""
+    served = Sides(pylate("modernbert", tmp_path / "colbert"))
+    for side in ("query", "document"):
+        assert len(served.text_prompts(TEXTS, side, "right")) == len(TEXTS)
+
+
+def test_prompts_that_differ_in_what_is_hidden_or_dropped_are_others(tmp_path: Path) -> None:
+    served = Sides(pylate("bert", tmp_path / "colbert"))
+    (waiting,) = served.waiting(served.prompts([("document", "Some, words.")]))
+    request = waiting.request
+    ids, skipped = request.plan.ids, request.plan.skipped
+    assert skipped
+    plans = [TokenPlan(ids), TokenPlan(ids, num_masked=2), TokenPlan(ids, skipped=skipped)]
+    assert len({prompt_digest(Request(id=1, plan=plan, asks=request.asks)) for plan in plans}) == 3
+
+
+def test_a_family_that_is_named_gives_the_same_profile(tmp_path: Path) -> None:
+    ours = native("bert", tmp_path / "colbert", SHAPES["hidden masks"])
+    found, named = load_profile(ours), load_profile(ours, "bert")
+    assert (named.pooling, named.sides, named.architecture) == (found.pooling, found.sides, "colbert")
+
+
+def test_lengths_end_at_the_encoders_positions(tmp_path: Path) -> None:
+    profile = load_profile(pylate("xlm_roberta", tmp_path / "colbert", document_length=4000))
+    assert (profile.sides["document"].max_tokens, profile.sides["query"].max_tokens) == (1022, 32)
+    assert profile.max_tokens == 1022
+
+
+def test_the_skiplist_drops_what_the_vocabulary_has(tmp_path: Path) -> None:
+    profile = load_profile(native("bert", tmp_path / "colbert", Shape(skiplist=("?", "no such token", "[UNK]"))))
+    assert len(profile.sides["document"].skipped_ids) == 2
+    assert not profile.sides["query"].skipped_ids
+
+
+def test_colberts_own_markers_are_no_words_of_a_client(tmp_path: Path) -> None:
+    profile = load_profile(stanford(tmp_path / "colbert", None))
+    assert profile.markers == ("[unused0]", "[unused1]")
+    assert {one.token_id for side in profile.sides.values() for one in side.markers} < {*profile.protected}
+
+
+def test_a_sentence_transformer_says_so_and_is_served(tmp_path: Path) -> None:
+    make_checkpoint("bert", tmp_path / "checkpoint")
+    names = tmp_path / "checkpoint-stock" / "config_sentence_transformers.json"
+    names.write_text(json.dumps({"model_type": "SentenceTransformer", "prompts": {}}))
+    assert load_profile(names.parent).pooling == "mean"

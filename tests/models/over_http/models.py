@@ -1,0 +1,338 @@
+"""Checkpoints of every kind of output, each with its reference and what a server must say of it: a row is its test."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+from sentence_transformers import CrossEncoder
+
+from tests.builders import image_bytes
+from tests.conftest import data_uri, image_part, text_part
+from tests.models.hybrid.checkpoints import Reference as M3Reference
+from tests.models.hybrid.checkpoints import bge_m3
+from tests.models.late import colberts
+from tests.models.late.forms import FORMS
+from tests.models.reranker.checkpoints import make_cross_encoder
+from tests.models.sparse import checkpoints as sparse
+from tests.models.text import checkpoints as text
+from tests.models.text.texts import TEXTS
+from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, WIDE
+from tests.models.vlm.models import MODELS as VLMS
+from tests.models.weights import change_json
+
+Item = str | Image.Image
+Kind = Literal["float", "multi_float", "sparse", "score"]
+Side = Literal["query", "document"]
+FEW = list(TEXTS[:12])
+QUESTIONS = ["How do I reset my password?", "Der Fuchs, und wo der Hund?", "word " * 60]
+LIGHTHOUSE = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?"]
+MAX_PAGE_BYTES, MAX_SPARSE_BYTES, MAX_M3_BYTES = 400_000, 40_000, 60_000
+"""Of an answer: about 780 vectors of 128 numbers in float32; some 5,000 entries."""
+Refused = tuple[str, dict[str, Any], str, str, str]
+"""Route, body, code and param of the error, and words of its message."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One checkpoint.
+
+    Attributes:
+        make: writes it into a folder; the folder that is served, and its reference.
+        vectors: by reference, side and items what it must give; absent for what gives scores alone.
+        scores: by reference, `[queries, documents]`.
+        queries: texts of the one side.
+        documents: items of the other.
+        card: what `/v1/models` says.
+        kind: embedding type of `/v2/embed`.
+        refused: what must not pass.
+        bad: a request with `on_error`, the place of its bad item, and what stands there.
+        too_large: a request whose answer would be.
+        flags: of the server.
+        is_slow: others of its kind are tried fast.
+    """
+
+    make: Callable[[Path], tuple[Path, Any]]
+    card: dict[str, Any]
+    kind: Kind
+    vectors: Callable[[Any, Side, Sequence[Any]], Sequence[np.ndarray]] | None = None
+    scores: Callable[[Any, list[str], Sequence[Any]], np.ndarray] | None = None
+    queries: list[str] = field(default_factory=lambda: QUESTIONS)
+    documents: Sequence[Item] = tuple(FEW)
+    refused: tuple[Refused, ...] = ()
+    bad: tuple[dict[str, Any], int, dict[str, Any]] | None = None
+    too_large: dict[str, Any] | None = None
+    flags: tuple[str, ...] = ()
+    is_slow: bool = True
+
+
+def part(item: Item) -> dict[str, Any]:
+    """A text or an image in a request."""
+    return text_part(item) if isinstance(item, str) else image_part(data_uri(image_bytes(item)))
+
+
+def items(found: Sequence[Item]) -> list[dict[str, Any]]:
+    return [{"content": [part(one)]} for one in found]
+
+
+def not_dense(word: str) -> tuple[Refused, ...]:
+    """Routes for dense vectors name the model and where to go."""
+    return (
+        ("/v1/embeddings", {"input": "x"}, "invalid_request", "model", f"{word}.*`/v2/embed`"),
+        ("/v1/embed", {"texts": ["x"]}, "invalid_request", "model", f"{word}.*`/v2/embed`"),
+        ("/v2/embed", {"texts": ["x"], "output_dimension": 8}, "invalid_dimensions", "output_dimension", ""),
+    )
+
+
+def other_kind(ours: str, other: str, words: str = "") -> Refused:
+    asked = {"texts": ["x"], "embedding_types": [ours, other]}
+    return "/v2/embed", asked, "invalid_request", "embedding_types[1]", f"got {other}.*{words}"
+
+
+INSTRUCTED = ("/v2/embed", {"texts": ["x"], "instruction": "Find."}, "invalid_request", "instruction", "")
+RERANK_INSTRUCTED = (
+    "/v1/rerank",
+    {"query": "a", "documents": ["b"], "instruction": "Find it."},
+    "invalid_request",
+    "instruction",
+    "",
+)
+VIDEO = {"type": "video_frames", "frames": [{"url": part(SMALL)["image_url"]["url"]}] * 2}
+OF_PAGES: tuple[Refused, ...] = (
+    *not_dense(""),
+    *(other_kind("multi_float", one, "multi_float, multi_int8") for one in ("float", "base64", "ubinary")),
+    INSTRUCTED,
+    RERANK_INSTRUCTED,
+    ("/v2/embed", {"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", ""),
+)
+
+
+def pages(name: str, **more: Any) -> Model:
+    """A model of pages, in one of its forms."""
+    form = FORMS[name]
+    card = {"prompt_format": form.profile, "pooling": "multi_vector", "scoring": "max_sim", "outputs": ["multi"]}
+    return Model(
+        make=form.make,
+        card=card | {"dimensions": form.dimensions, "modalities": ["text", "image"]} | more.pop("card", {}),
+        kind="multi_float",
+        vectors=lambda reference, side, found: reference.all(found),
+        scores=lambda reference, queries, found: reference.scores(queries, found),
+        queries=LIGHTHOUSE,
+        documents=(SMALL, TALL, EXACT),
+        refused=OF_PAGES,
+        bad=(
+            {"inputs": [*items(LIGHTHOUSE[:1]), {"content": [text_part("a"), part(SMALL)]}]},
+            1,
+            {"multi_float": [], "multi_base64": ""},
+        ),
+        **more,
+    )
+
+
+def colbert(make: Callable[[Path], Path], **card: Any) -> Model:
+    def made(folder: Path) -> tuple[Path, Any]:
+        found = make(folder / "colbert-small")
+        return found, colberts.reference(found)
+
+    def vectors(reference: Any, side: Side, texts: Sequence[str]) -> Sequence[np.ndarray]:
+        encode = reference.encode_query if side == "query" else reference.encode_document
+        found: Sequence[np.ndarray] = encode(list(texts), convert_to_numpy=True)
+        return found
+
+    def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
+        both = reference.encode_query(queries), reference.encode_document(list(texts))
+        found: np.ndarray = reference.similarity(*both).numpy()
+        return found
+
+    return Model(
+        make=made,
+        card={"pooling": "multi_vector", "outputs": ["multi"], "dimensions": colberts.TOKEN_WIDTH} | card,
+        kind="multi_float",
+        vectors=vectors,
+        scores=scores,
+        refused=(
+            *not_dense(""),
+            other_kind("multi_float", "float"),
+            INSTRUCTED,
+            ("/v2/embed", {"texts": ["x"], "input_type": "summary"}, "invalid_request", "input_type", ""),
+        ),
+        bad=({"texts": [FEW[0], "x " * 900], "truncate": "NONE"}, 1, {"multi_float": [], "multi_base64": ""}),
+        flags=("--result-cache-bytes", str(1 << 20)),
+    )
+
+
+def _mean_of_maxima(folder: Path) -> Path:
+    expansion = {"strategy": "min", "length": 16}
+    shape = colberts.Shape(expansion=expansion, lengths=(40, 60), normalize=False, similarity="meanmaxsim")
+    return colberts.native("bert", folder, shape)
+
+
+def of_weights(make: Callable[[Path], Path], *, looks_up: bool) -> Model:
+    """A sparse model."""
+
+    def made(folder: Path) -> tuple[Path, Any]:
+        found = make(folder / "sparse-small")
+        return found, sparse.reference(found)
+
+    def vectors(reference: Any, side: Side, texts: Sequence[str]) -> Sequence[np.ndarray]:
+        encode = reference.encode_query if side == "query" else reference.encode_document
+        found: np.ndarray = encode(list(texts), convert_to_sparse_tensor=False).numpy()
+        return found
+
+    def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
+        both = reference.encode_query(queries), reference.encode_document(list(texts))
+        found: np.ndarray = reference.similarity(*both).numpy()
+        return found
+
+    broken = {"texts": ["a good one", "half \ud800 a character"]}
+    kinds = [
+        other_kind("sparse", one, "gives a sparse vector of an input, as any of sparse") for one in ("float", "int8")
+    ]
+    empty = ("/v2/embed", {"texts": ["a", " "], "input_type": "query"}, "empty_input", "texts[1]", "")
+    return Model(
+        make=made,
+        card={"outputs": ["sparse"], "pooling": "splade", "scoring": "dot", "endpoints": ["embed", "rerank"]}
+        | {"looks_queries_up": looks_up, "takes_instructions": not looks_up},
+        kind="sparse",
+        vectors=vectors,
+        scores=scores,
+        documents=tuple(FEW[:6]),
+        refused=(
+            *not_dense("sparse-small gives sparse vectors"),
+            *kinds,
+            other_kind("sparse", "multi_float"),
+            ("/embed", {"inputs": "a"}, "", "", "sparse-small gives sparse vectors.*/v2/embed"),
+            *((empty,) if looks_up else ()),
+        ),
+        bad=(broken, 1, {"sparse": {"indices": [], "values": []}, "sparse_tokens": {}}),
+        too_large={"texts": list(TEXTS)},
+        flags=("--max-features-bytes", str(MAX_SPARSE_BYTES), "--result-cache-bytes", str(1 << 20)),
+        is_slow=looks_up,
+    )
+
+
+def _m3(folder: Path) -> tuple[Path, M3Reference]:
+    found = bge_m3(folder / "bge-m3-small")
+    return found, M3Reference(found)
+
+
+NOT_OF_RERANKERS: tuple[Refused, ...] = tuple(
+    (path, body, "invalid_request", "model", "is a reranker.*`/v1/rerank`")
+    for path, body in (
+        ("/v1/embeddings", {"input": "x"}),
+        ("/v2/embed", {"texts": ["x"]}),
+        ("/v1/embed", {"texts": ["x"]}),
+        ("/v1/embed", {"texts": ["x"], "embedding_types": ["float"]}),
+    )
+)
+
+
+def cross_encoder(name: str) -> Model:
+    def made(folder: Path) -> tuple[Path, CrossEncoder]:
+        found = make_cross_encoder(name, folder / name)
+        return found, CrossEncoder(str(found), device="cpu", model_kwargs={"attn_implementation": "eager"})
+
+    def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
+        return np.array([reference.predict([(query, one) for one in texts]) for query in queries])
+
+    return Model(
+        make=made,
+        card={"endpoints": ["rerank"]},
+        kind="score",
+        scores=scores,
+        refused=(*NOT_OF_RERANKERS, RERANK_INSTRUCTED),
+    )
+
+
+def vlm(name: str, **more: Any) -> Model:
+    model = VLMS[name]
+
+    def made(folder: Path) -> tuple[Path, Any]:
+        found = model.make(folder / model.folder)
+        return found, model.script(found)
+
+    def vectors(script: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
+        return [script(one, [], None) if isinstance(one, str) else script("", [one], None) for one in found]
+
+    turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+    refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
+    return Model(
+        make=made,
+        card={"prompt_format": model.profile, "modalities": ["text", "image"], "dimensions": 64} | more.pop("card", {}),
+        kind="float",
+        vectors=vectors,
+        documents=("a red circle", SMALL, WIDE, *((LARGE,) if name == "gme" else ())),
+        refused=(refused,) if name in ("nomic", "jina-v4") else (),
+        **more,
+    )
+
+
+def _dot(folder: Path) -> tuple[Path, Any]:
+    """A model whose files compare by dot products, which cosines contradict."""
+    found = text.make_checkpoint("mpnet", folder / "dot-small")
+    change_json(found / "config_sentence_transformers.json", similarity_fn_name="dot")
+    return found, text.reference(found)
+
+
+def _dot_scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
+    vectors, others = reference.encode(queries), reference.encode(list(texts))
+    found: np.ndarray = reference.similarity(vectors, others).numpy()
+    cosines = found / np.linalg.norm(others, axis=1)
+    assert not np.array_equal(np.argsort(cosines), np.argsort(found)), "cosines have another order"
+    return found
+
+
+def _m3_vectors(reference: M3Reference, side: Side, texts: Sequence[str]) -> Sequence[np.ndarray]:
+    return [reference(one)[0].numpy() for one in texts]
+
+
+BY_TEXT = {"texts": [FEW[0], "x " * 900], "truncate": "NONE"}
+MODELS: dict[str, Model] = {
+    "colqwen2": pages(
+        "colqwen2 of transformers",
+        flags=("--max-features-bytes", str(MAX_PAGE_BYTES)),
+        too_large={"images": [data_uri(image_bytes(LARGE.resize((700 + seed, 560)))) for seed in range(12)]},
+        card={"max_vectors_per_input": 32768, "max_tokens": 32768, "matryoshka_dimensions": [128]},
+        is_slow=False,
+    ),
+    "colqwen2.5 adapter": pages("colqwen2.5 adapter"),
+    "tomoro": pages("tomoro"),
+    "colmodernvbert": pages("colmodernvbert"),
+    "colbert": colbert(
+        lambda folder: colberts.pylate("modernbert", folder, document_length=40),
+        scoring="max_sim",
+        max_tokens=40,
+        max_vectors_per_input=40,
+        prompt_format="colbert",
+        takes_instructions=False,
+        normalize=True,
+    ),
+    "colbert by means": colbert(_mean_of_maxima, scoring="mean_max_sim", normalize=False),
+    "splade": of_weights(lambda folder: sparse.splade("bert", folder), looks_up=False),
+    "doc-only": of_weights(lambda folder: sparse.inference_free("distilbert", folder), looks_up=True),
+    "bge-m3": Model(
+        make=_m3,
+        card={"outputs": ["dense", "sparse", "multi"], "scoring": "cosine"},
+        kind="float",
+        vectors=_m3_vectors,
+        bad=(BY_TEXT, 1, {"float": [], "sparse": {"indices": [], "values": []}, "multi_float": []}),
+        too_large={"texts": list(TEXTS), "embedding_types": ["multi_float"]},
+        flags=("--max-features-bytes", str(MAX_M3_BYTES), "--result-cache-bytes", str(1 << 20)),
+        is_slow=False,
+    ),
+    "a cross-encoder": cross_encoder("bert"),
+    "a cross-encoder of pairs": cross_encoder("xlm_roberta"),
+    "gme": vlm("gme", card={"pooling": "last_token", "max_tokens": 1800, "min_pixels": 3136, "max_pixels": 1_003_520}),
+    "vlm2vec": vlm("vlm2vec"),
+    "nomic": vlm("nomic"),
+    "jina-v4": vlm("jina-v4"),
+    "dot products": Model(
+        make=_dot,
+        card={"scoring": "dot", "outputs": ["dense"]},
+        kind="float",
+        scores=_dot_scores,
+        documents=tuple(TEXTS[1:20]),
+    ),
+}
