@@ -1,6 +1,7 @@
 """openapi-typescript with openapi-fetch, and @hey-api/openapi-ts: types that `tsc` accepts, and programs that use them.
 
-Both folders of a generator have the same four scripts in `package.json`: generate, types, any, usage.
+The program is `typescript/usage/`. The folder of a generator has its names for the program (`client.ts`), the wrong
+requests that its types must refuse, and the same four scripts in `package.json`: generate, types, any, usage.
 """
 
 import re

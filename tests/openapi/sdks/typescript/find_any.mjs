@@ -28,7 +28,7 @@ function visitGenerated(file, node) {
 }
 
 function visitProgram(file, node) {
-  if (ts.isImportDeclaration(node) || ts.isTypeNode(node)) return;
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node) || ts.isTypeNode(node)) return;
   if (ts.isExpression(node) && checker.getTypeAtLocation(node).flags & ts.TypeFlags.Any) report(file, node, "any");
   ts.forEachChild(node, (child) => visitProgram(file, child));
 }

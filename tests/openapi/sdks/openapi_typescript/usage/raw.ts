@@ -1,9 +1,9 @@
 /** Vectors as raw bytes, which `Accept` asks for, and headers in place of what JSON says. */
 import { assert, assertClose, isType, numbersOf } from "../assertions.js";
-import type { Cenote } from "./client.js";
+import type { Client } from "./client.js";
 import { DIMENSIONS, fused, INSTRUCTION } from "./vectors.js";
 
-export async function bytesHoldTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
+export async function bytesHoldTheSame(client: Client, image: string, want: readonly number[]): Promise<void> {
   const { data, response } = await client.POST("/v1/embeddings", {
     body: { inputs: [{ content: fused(image) }], instruction: INSTRUCTION, dimensions: DIMENSIONS },
     headers: { accept: "application/octet-stream" },

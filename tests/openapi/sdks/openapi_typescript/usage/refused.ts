@@ -1,9 +1,9 @@
 /** Requests that are wrong, and that the compiler must refuse. */
-import type { Cenote, Schemas } from "./client.js";
+import type { Client, Schemas } from "./client.js";
 import { fused } from "./vectors.js";
 
 /** Never run: each line is an error, or the comment above it is. */
-export async function wrongRequestsDoNotCompile(client: Cenote, image: string): Promise<void> {
+export async function wrongRequestsDoNotCompile(client: Client, image: string): Promise<void> {
   const path = "/v1/embeddings";
   // @ts-expect-error a part is an object
   await client.POST(path, { body: { inputs: [{ content: ["a bare text"] }] } });

@@ -1,7 +1,7 @@
 /** What is served. */
 import { assert, isType } from "../assertions.js";
-import type { Client } from "../cenote/client/index.js";
-import { getModel, listModels } from "../cenote/index.js";
+import { getModel, listModels } from "./client.js";
+import type { Client } from "./client.js";
 
 export async function modelsAreTyped(client: Client): Promise<void> {
   const models = await listModels({ client });

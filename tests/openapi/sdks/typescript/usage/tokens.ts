@@ -1,18 +1,19 @@
 /** The tokens that a request would have, and back to text. */
 import { assert, isType } from "../assertions.js";
-import type { Cenote, Schemas } from "./client.js";
+import { detokenizeTokens, tokenizeInputs } from "./client.js";
+import type { Client, DetokenizeResponse, TokenizeRequest, TokenizeResponse } from "./client.js";
 import { fused } from "./vectors.js";
 
-async function tokenized(client: Cenote, body: Schemas["TokenizeRequest"]): Promise<Schemas["TokenizeResponse"]> {
-  const { data, error } = await client.POST("/tokenize", { body });
-  isType<Schemas["TokenizeResponse"] | undefined>()(data);
+async function tokenized(client: Client, body: TokenizeRequest): Promise<TokenizeResponse> {
+  const { data, error } = await tokenizeInputs({ client, body });
+  isType<TokenizeResponse | undefined>()(data);
   assert(data !== undefined, `tokens, not ${error?.error.message}`);
   isType<number[]>()(data.tokens);
   assert(data.count === data.tokens.length, "all are counted");
   return data;
 }
 
-export async function tokensOfAnImageAreCounted(client: Cenote, image: string): Promise<void> {
+export async function tokensOfAnImageAreCounted(client: Client, image: string): Promise<void> {
   const tokens = await tokenized(client, { inputs: [{ content: fused(image) }] });
   const [entry] = tokens.data;
   assert(entry !== undefined && entry.count === tokens.count, "one input");
@@ -20,11 +21,11 @@ export async function tokensOfAnImageAreCounted(client: Cenote, image: string): 
   assert(tokens.token_strs === null, "no text that nobody asked for");
 }
 
-export async function tokensAreTextAgain(client: Cenote): Promise<void> {
+export async function tokensAreTextAgain(client: Client): Promise<void> {
   const tokens = await tokenized(client, { prompt: "a red circle", return_token_strs: true });
   isType<string[] | null>()(tokens.token_strs);
   assert(tokens.token_strs?.length === tokens.count, "a text for each");
-  const { data } = await client.POST("/detokenize", { body: { tokens: tokens.tokens } });
-  isType<Schemas["DetokenizeResponse"] | undefined>()(data);
+  const { data } = await detokenizeTokens({ client, body: { tokens: tokens.tokens } });
+  isType<DetokenizeResponse | undefined>()(data);
   assert(data?.prompt === tokens.token_strs.join("") && data.prompt.includes("a red circle"), "the text again");
 }

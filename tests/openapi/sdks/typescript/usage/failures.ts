@@ -1,8 +1,7 @@
 /** Errors: of a whole request, and of one item beside others that are well. */
 import { assert, assertClose, isType, numbersOf } from "../assertions.js";
-import type { Client } from "../cenote/client/index.js";
-import { createEmbedding, embed } from "../cenote/index.js";
-import type { CohereErrorResponse, EmbeddingRequest, ErrorBody, ErrorCode, ErrorResponse } from "../cenote/index.js";
+import { createEmbedding, embed } from "./client.js";
+import type { Client, CohereErrorResponse, EmbeddingRequest, ErrorBody, ErrorCode, ErrorResponse } from "./client.js";
 import { DIMENSIONS, fused, INSTRUCTION } from "./vectors.js";
 
 const NO_IMAGE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";

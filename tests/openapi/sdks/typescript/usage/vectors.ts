@@ -1,14 +1,14 @@
 /** Vectors of an image with a text, in every form in which they can be asked for and answered. */
 import { assert, assertClose, assertUnitVector, isType, numbersOf } from "../assertions.js";
-import type { Client } from "../cenote/client/index.js";
-import { createEmbedding, embed } from "../cenote/index.js";
+import { createEmbedding, embed } from "./client.js";
 import type {
+  Client,
   ContentParts,
   Conversation,
   EmbeddingData,
   EmbeddingRequest,
   EmbeddingResponse,
-} from "../cenote/index.js";
+} from "./client.js";
 
 export const INSTRUCTION = "Represent the colors of the image.";
 export const DIMENSIONS = 64;

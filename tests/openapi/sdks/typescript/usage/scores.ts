@@ -1,8 +1,8 @@
 /** The second stage: documents in the order of their relevance and scores of pairs, in every form of the routes. */
 import { assert, assertClose, isType } from "../assertions.js";
-import type { Client } from "../cenote/client/index.js";
-import { createRerank, createScore, embedTei, getInfo, rerankAny, rerankV2 } from "../cenote/index.js";
+import { createRerank, createScore, embedTei, getInfo, rerankAny, rerankV2 } from "./client.js";
 import type {
+  Client,
   CohereErrorResponse,
   CohereRerankResponse,
   ErrorBody,
@@ -10,7 +10,7 @@ import type {
   RerankResponse,
   ScoreResponse,
   TextRank,
-} from "../cenote/index.js";
+} from "./client.js";
 import { fused } from "./vectors.js";
 
 const QUERY = "a red circle";
