@@ -35,6 +35,15 @@ def test_with_embedding_types_it_gets_vectors_by_type(client: cohere.Client, pla
     assert answer.embeddings.ubinary is None
 
 
+def test_all_six_types_are_those_of_v2(client: cohere.Client, plain: Plain) -> None:
+    types = ["float", "int8", "uint8", "binary", "ubinary", "base64"]
+    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS[:1], embedding_types=types)
+    asked = {"texts": TEXTS[:1], "input_type": "search_document", "embedding_types": types}
+    want = plain.post("/v2/embed", asked)[1]["embeddings"]
+    assert_same(answer.embeddings.float_, want.pop("float"))
+    assert {name: getattr(answer.embeddings, name) for name in want} == want
+
+
 @pytest.mark.parametrize("types", [None, ["float"]])
 def test_two_hundred_texts_come_back_merged_in_order(
     client: cohere.Client, relay: Relay, plain: Plain, types: list[str] | None
@@ -53,11 +62,16 @@ def test_two_hundred_texts_come_back_merged_in_order(
 def test_an_image_goes_in(client: cohere.Client, plain: Plain) -> None:
     answer = client.embed(model=MODEL, input_type="image", images=[image()], embedding_types=["float"])
     assert_same(answer.embeddings.float_, plain.vectors({"inputs": [{"content": [image_part(image())]}]}))
+    assert answer.images is not None
+    assert [(one.format, one.bit_depth) for one in answer.images] == [("png", 24)]
+    assert answer.texts == []
 
 
 def test_truncation_is_the_clients_choice(client: cohere.Client) -> None:
     long = "word " * 9000
-    assert client.embed(model=MODEL, input_type="search_document", texts=[long], truncate="END").embeddings
+    cut = client.embed(model=MODEL, input_type="search_document", texts=["x", long], truncate="END")
+    assert cut.meta is not None
+    assert cut.meta.warnings == ["the text of inputs 1 was cut to fit"]
     with pytest.raises(BadRequestError) as caught:
         client.embed(model=MODEL, input_type="search_document", texts=["x", long], truncate="NONE")
     error = caught.value.body["error"]
@@ -72,6 +86,12 @@ def test_refusals_are_the_clients_own_classes(client: cohere.Client) -> None:
     with pytest.raises(NotFoundError) as missing:
         client.embed(model="embed-english-v3.0", input_type="search_document", texts=["x"])
     assert missing.value.body["error"]["code"] == "model_not_found"
+
+
+def test_a_base_url_with_v1_is_told_so(plain: Plain) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        cohere.Client(base_url=f"{plain.url}/v1", api_key="unused").embed(model=MODEL, texts=["x"])
+    assert "leave out what stands before that path in the base URL" in caught.value.body["message"]
 
 
 def test_a_full_queue_is_waited_for(client: cohere.Client, relay: Relay) -> None:

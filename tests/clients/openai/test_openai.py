@@ -1,6 +1,7 @@
 """OpenAI's own client, in both majors that are in use: only the base URL is set."""
 
 import asyncio
+import base64
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,6 +39,7 @@ def test_texts_keep_their_order_and_an_empty_one_its_place(client: OpenAI, relay
     answer = client.embeddings.create(model=MODEL, input=TEXTS)
     assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
     assert relay.inputs("encoding_format") == ["base64"]
+    assert (answer.object, answer.data[0].object, answer.model) == ("list", "embedding", MODEL)
     assert answer.usage.prompt_tokens == answer.usage.total_tokens > 0
 
 
@@ -52,7 +54,10 @@ def test_a_thousand_texts_are_one_request(client: OpenAI, relay: Relay, plain: P
 def test_floats_are_the_same_as_the_clients_own_base64(client: OpenAI) -> None:
     decoded = client.embeddings.create(model=MODEL, input=TEXTS[0]).data[0].embedding
     floats = client.embeddings.create(model=MODEL, input=TEXTS[0], encoding_format="float").data[0].embedding
+    text = client.embeddings.create(model=MODEL, input=TEXTS[0], encoding_format="base64").data[0].embedding
+    assert isinstance(text, str)
     np.testing.assert_array_equal(np.array(decoded, "<f4"), np.array(floats, "<f4"))
+    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(text), "<f4"), np.array(floats, "<f4"))
 
 
 def test_dimensions_shorten_the_vector(client: OpenAI, plain: Plain) -> None:
@@ -73,16 +78,39 @@ def test_images_go_in_through_extra_body(client: OpenAI, plain: Plain, body: dic
 def test_a_bad_request_is_the_clients_own_class_and_is_not_repeated(client: OpenAI, relay: Relay, plain: Plain) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         client.embeddings.create(model=MODEL, input=TEXTS, dimensions=4096)
-    assert (caught.value.code, caught.value.param) == ("invalid_dimensions", "dimensions")
+    error = caught.value
+    assert (error.code, error.param, error.type) == ("invalid_dimensions", "dimensions", "invalid_request_error")
     assert plain.message("/v1/embeddings", {"input": TEXTS, "dimensions": 4096}) in caught.value.message
     assert caught.value.request_id
     assert len(relay.sent) == 1
+    with pytest.raises(openai.BadRequestError, match="did you mean `dimensions`"):
+        client.embeddings.create(model=MODEL, input="x", extra_body={"dimension": 64})
+
+
+def test_what_cannot_succeed_is_not_repeated(client: OpenAI, relay: Relay) -> None:
+    """By itself the client repeats every 409 and 504 twice."""
+    two = [
+        {"content": [image_part(image(name)) | {"uuid": "sdk-409"}]}
+        for name in ("red-circle-blue-square", "three-green-stars")
+    ]
+    with pytest.raises(openai.ConflictError):
+        client.embeddings.create(model=MODEL, input=openai.omit, extra_body={"inputs": two})
+    with pytest.raises(openai.InternalServerError, match=r"0\.001 s"):
+        client.embeddings.create(model=MODEL, input="x", extra_headers={"x-request-timeout": "0.001"})
+    assert len(relay.sent) == 2
+
+
+def test_what_the_client_sends_beside_the_input_is_accepted(client: OpenAI) -> None:
+    headers = {"x-request-id": "me.1"}
+    answer = client.embeddings.create(model=MODEL, input=TEXTS[0], user="user-1", extra_headers=headers)
+    assert answer.model_extra is not None
+    assert (answer.model_extra["id"], answer._request_id) == ("embd-me.1", "me.1")
 
 
 def test_an_unknown_model_and_a_broken_image_have_classes_of_their_own(client: OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         client.embeddings.create(model="text-embedding-3-small", input="x")
-    assert missing.value.code == "model_not_found"
+    assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
     body = {"inputs": [{"content": "fine"}, {"content": [image_part("data:image/png;base64,AAAA")]}]}
     with pytest.raises(openai.UnprocessableEntityError) as broken:
         client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
@@ -129,3 +157,5 @@ def test_every_listed_model_answers(plain: Plain) -> None:
         for name in names:
             assert client.models.retrieve(name).id == name
             assert client.embeddings.create(model=name, input="x").model == name
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("text-embedding-3-small")
