@@ -187,25 +187,25 @@ def test_prompts_that_differ_in_what_is_hidden_or_dropped_are_others(tmp_path: P
 def test_a_family_that_is_named_gives_the_same_profile(tmp_path: Path) -> None:
     ours = native("bert", tmp_path / "colbert", SHAPES["hidden masks"])
     found, named = load_profile(ours), load_profile(ours, "bert")
-    assert (named.pooling, named.sides, named.architecture) == (found.pooling, found.sides, "colbert")
+    assert (named.pooling, named.roles, named.architecture) == (found.pooling, found.roles, "colbert")
 
 
 def test_lengths_end_at_the_encoders_positions(tmp_path: Path) -> None:
     profile = load_profile(pylate("xlm_roberta", tmp_path / "colbert", document_length=4000))
-    assert (profile.sides["document"].max_tokens, profile.sides["query"].max_tokens) == (1022, 32)
+    assert (profile.roles["document"].max_tokens, profile.roles["query"].max_tokens) == (1022, 32)
     assert profile.max_tokens == 1022
 
 
 def test_the_skiplist_drops_what_the_vocabulary_has(tmp_path: Path) -> None:
     profile = load_profile(native("bert", tmp_path / "colbert", Shape(skiplist=("?", "no such token", "[UNK]"))))
-    assert len(profile.sides["document"].skipped_ids) == 2
-    assert not profile.sides["query"].skipped_ids
+    assert len(profile.roles["document"].skipped_ids) == 2
+    assert not profile.roles["query"].skipped_ids
 
 
 def test_colberts_own_markers_are_no_words_of_a_client(tmp_path: Path) -> None:
     profile = load_profile(stanford(tmp_path / "colbert", None))
     assert profile.markers == ("[unused0]", "[unused1]")
-    assert {one.token_id for side in profile.sides.values() for one in side.markers} < {*profile.protected}
+    assert {one.token_id for side in profile.roles.values() for one in side.markers} < {*profile.protected}
 
 
 def test_a_sentence_transformer_says_so_and_is_served(tmp_path: Path) -> None:
