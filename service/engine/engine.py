@@ -54,7 +54,7 @@ from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
 logger = logging.getLogger("cenote.engine")
 
 Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
-"""What the engine's loop reads."""
+"""Messages that the engine's loop reads."""
 
 
 def run(socket_fd: int, pipe_fd: int, arena_fd: int, fronts_fd: int) -> None:
@@ -87,7 +87,7 @@ def run(socket_fd: int, pipe_fd: int, arena_fd: int, fronts_fd: int) -> None:
     loop = EngineLoop(fronts, inbox, scheduler, runner, shared, look_ups)
     threading.Thread(target=accept_fronts, args=(socket.socket(fileno=fronts_fd), inbox), daemon=True).start()
     if runner.device.type == "cpu":
-        keep_cores(start.num_threads)  # last: threads that are started behind it would be bound, too
+        keep_cores(start.num_threads)  # last: threads that are started after it would be bound, too
     loop.run()
 
 

@@ -69,7 +69,7 @@ class EngineLoop:
         self._released: list[int] = []
 
     def run(self) -> None:
-        """Run for ever; the reader thread ends the process."""
+        """Run indefinitely; the reader thread ends the process."""
         while True:
             self.turn()
 

@@ -1,4 +1,4 @@
-"""What Linux says of the processor: its instructions, and who made it."""
+"""Facts of the processor from Linux: its instructions, and its maker."""
 
 from pathlib import Path
 

@@ -80,7 +80,7 @@ GME = Family(
     stock="Qwen2VLModel, plain positions",
     modalities="text, image",
     pooling="last token",
-    prompt="ChatML with a system turn, `<|endoftext|>` behind it",
+    prompt="ChatML with a system turn, `<|endoftext|>` after it",
     tests=("tests/models/vlm/",),
 )
 

@@ -85,7 +85,7 @@ def test_what_would_be_something_else_is_refused_by_file_and_key(folder: Path, r
 
 
 def start(folder: Path, row: Row) -> None:
-    """What the front does, and the engine where only that refuses."""
+    """Run the front, and the engine where only that refuses."""
     found = Path(find_checkpoint(str(folder), None).folder)
     profile = load_profile(found, row.family)
     PromptBuilder(profile, PromptTokenizer(found, lower_case=profile.lower_case, markers=profile.markers))

@@ -177,7 +177,7 @@ class TomoroReference(ColQwen3Reference):
 
 
 class OpsReference(EngineReference):
-    """mteb's `OpsColQwen3Wrapper`: `Query: `, the assistant's turn behind a page, the first `dims` numbers."""
+    """mteb's `OpsColQwen3Wrapper`: `Query: `, the assistant's turn after a page, the first `dims` numbers."""
 
     PAGE = EngineReference.PAGE.replace("<|endoftext|>", "<|im_start|>assistant\n<|endoftext|>")
     dimensions = 256

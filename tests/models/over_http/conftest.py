@@ -1,4 +1,4 @@
-"""Each model of the table behind a server of its own."""
+"""Each model of the table after a server of its own."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""A model of the table behind a live server: what it answers, as arrays."""
+"""A model of the table after a live server: what it answers, as arrays."""
 
 import re
 from collections.abc import Sequence
@@ -90,6 +90,6 @@ def refusal(server: LiveServer, path: str, body: dict[str, Any]) -> dict[str, An
 
 
 def is_said(error: dict[str, Any], code: str, param: str, words: str) -> bool:
-    """Whether the error has the code and the param, where they are not empty, and the words."""
+    """True if the error has the code and the param, where they are not empty, and the words."""
     said = (not code or error.get("code") == code) and (not param or error.get("param") == param)
     return bool(said and re.search(words, error["message"], re.DOTALL))

@@ -1,4 +1,4 @@
-"""What every kind of output promises over HTTP, asked of each model of the table; then what is one kind's alone."""
+"""Promises of every kind of output over HTTP, asked of each model of the table; then those of one kind alone."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What the pairs of one query begin with is computed once for all of a batch."""
+"""The common start of one query's pairs is computed once for all of a batch."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def picture(seed: int, sides: tuple[int, int] = (96, 64)) -> MediaItem:
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Segments]:
-    """What every forward of the decoder shares."""
+    """Shared segments of every forward of the decoder."""
     made: list[Segments] = []
 
     def planned(*arguments: Any, **named: Any) -> Segments:
@@ -89,6 +89,6 @@ def test_queries_that_show_other_images_of_one_size_share_none_of_them(served: S
 
 
 def common_length(prompts: list[Prompt]) -> int:
-    """How many token ids the prompts begin with in common."""
+    """Number of token ids that the prompts have in common at their start."""
     columns = zip(*(prompt.plan.ids for prompt in prompts), strict=False)
     return next(place for place, column in enumerate(columns) if len({*column}) > 1)

@@ -1,4 +1,4 @@
-"""What the files of two-tower checkpoints may say: old forms, defaults, and what stops the start."""
+"""Files of two-tower checkpoints: old forms, defaults, and what stops the start."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""SigLIP's own tokenizer is SentencePiece behind Python; tokenizer.json made of it, and `canonical`, give its ids."""
+"""SigLIP's own tokenizer is SentencePiece after Python; tokenizer.json made of it, and `canonical`, give its ids."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the families' own scripts compute, from the stock modules of transformers and a prompt written as one string.
+"""The families' own scripts, from the stock modules of transformers and a prompt written as one string.
 
 Nothing of the service is imported here.
 """

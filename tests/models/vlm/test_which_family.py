@@ -1,4 +1,4 @@
-"""Which family a checkpoint of a shared architecture is of: by its names, by a key, by hand, and never by a guess."""
+"""The family of a checkpoint of a shared architecture: by its names, by a key, by hand, and never by a guess."""
 
 import json
 import shutil
