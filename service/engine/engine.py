@@ -39,7 +39,7 @@ from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pa
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
-from service.garbage import keep_out_of_collections
+from service.gc_tuning import freeze_gc_baseline
 from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
@@ -122,7 +122,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
         unused_ids=model.unused_ids if isinstance(model, HybridEncoder) else None,
         prefixes=prefixes,
     )
-    keep_out_of_collections()  # modules and weights stay as long as the process
+    freeze_gc_baseline()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
         use_huge_pages()

@@ -161,7 +161,7 @@ class EngineLoop:
         took_s = time.perf_counter() - began_s
         self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
         self._answer(began_s, results, num_tokens=sum(len(waiting.request.plan.ids) for waiting in batch))
-        self._scheduler.gathering.ended(len(results), len(self._scheduler.ready), took_s, time.monotonic())
+        self._scheduler.batch_delay.ended(len(results), len(self._scheduler.ready), took_s, time.monotonic())
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.scheduling.batch_delay import BatchDelay
 from service.engine.scheduling.coalescing import Coalescing
-from service.engine.scheduling.gathering import Gathering
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
@@ -39,7 +39,7 @@ class Scheduler(Generic[T]):
         coalescing: requests that need no forward of their own.
         ready: requests that wait for a forward; the loop lowers its `max_tokens` where the device has no memory.
         images: media without features, that requests wait for.
-        gathering: whether a forward waits for requests that are on their way.
+        batch_delay: whether a forward waits for requests that are on their way.
         max_batch_requests: requests of one forward.
         max_encoder_tokens: visual tokens of one encode step; a single larger image still runs, alone.
         num_held_tokens: visual tokens whose features ready requests hold on to.
@@ -62,7 +62,7 @@ class Scheduler(Generic[T]):
         self.ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
         self._answerable: FairQueue[Waiting[T]] = FairQueue()
         self.images = WantedImages(cache, look_ups)
-        self.gathering = Gathering()
+        self.batch_delay = BatchDelay()
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self.num_held_tokens = 0
         self._encoded_last = False
@@ -111,7 +111,7 @@ class Scheduler(Generic[T]):
         """Seconds to wait for more requests before the next step; 0 where nothing can be gained."""
         if not self.ready or self.images.can_encode or self._answerable:
             return 0.0
-        wait_s = self.gathering.wait_s(len(self.ready), now_s)
+        wait_s = self.batch_delay.wait_s(len(self.ready), now_s)
         return 0.0 if wait_s and self.ready.is_full else wait_s
 
     def next_step(self) -> ForwardStep[T] | EncodeStep[T] | FeaturesStep[T] | None:

@@ -22,7 +22,7 @@ from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers
-from service.garbage import keep_out_of_collections
+from service.gc_tuning import freeze_gc_baseline
 from service.ipc.messages import Ready
 from service.settings import Settings
 
@@ -150,7 +150,7 @@ class ModelServing:
             assert keeper.ready is not None  # the keeper asks after an engine has said Ready
             if self._online is not None and self._online.engine is keeper.ready:
                 return
-            keep_out_of_collections()
+            freeze_gc_baseline()
             fingerprint = model_fingerprint(settings, model, keeper.ready)
             self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
 

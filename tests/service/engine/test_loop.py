@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from service.engine.scheduling.gathering import MAX_WAIT_S
+from service.engine.scheduling.batch_delay import MAX_WAIT_S
 from service.ipc.messages import (
     Abandon,
     AreKept,
@@ -213,7 +213,7 @@ def test_which_vectors_are_kept_is_said_without_a_run() -> None:
 
 
 def test_a_forward_waits_a_moment_for_requests_that_come_back_together(engine: LoopRig) -> None:
-    engine.scheduler.gathering.ended(num_answered=3, num_left=0, seconds=60.0, now_s=time.monotonic())
+    engine.scheduler.batch_delay.ended(num_answered=3, num_left=0, seconds=60.0, now_s=time.monotonic())
     engine.submit(request(1, 1), request(2, 2))
     threading.Timer(MAX_WAIT_S / 4, engine.submit, [request(3, 3)]).start()
     engine.turn()
@@ -223,7 +223,7 @@ def test_a_forward_waits_a_moment_for_requests_that_come_back_together(engine: L
 
 def test_a_forward_waits_in_vain_no_longer_than_a_moment(engine: LoopRig) -> None:
     began_s = time.monotonic()
-    engine.scheduler.gathering.ended(num_answered=3, num_left=0, seconds=60.0, now_s=began_s)
+    engine.scheduler.batch_delay.ended(num_answered=3, num_left=0, seconds=60.0, now_s=began_s)
     engine.submit(request(1, 1))
     engine.turn()
     assert engine.answered == [1]

@@ -351,7 +351,7 @@ def test_the_expired_are_dropped_before_they_cost_a_step_and_their_pixels_given_
 def test_a_step_waits_for_those_on_their_way_unless_it_is_full_or_images_are_to_be_encoded() -> None:
     one = scheduler()
     assert one.gather_s(0.0) == 0
-    one.gathering.ended(num_answered=6, num_left=0, seconds=0.08, now_s=0.0)
+    one.batch_delay.ended(num_answered=6, num_left=0, seconds=0.08, now_s=0.0)
     assert one.gather_s(0.001) == 0  # with nothing to run there is nothing to delay
     one.add(request(1), 0.0)
     assert one.gather_s(0.001) > 0

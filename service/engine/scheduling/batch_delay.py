@@ -16,7 +16,7 @@ READ_S = 0.0005
 """Time that a front takes for a short request, for each of a burst that comes after a pause."""
 
 
-class Gathering:
+class BatchDelay:
     """Expects as many requests as were under way when the last forward ended; of a lone one it expects no other.
 
     Where it has waited and nobody came it waits half as long the next time, and twice as long once all have come:
