@@ -19,7 +19,7 @@ class TroubledRunner:
     """Everything is the real runner's, but `embed` comes here first.
 
     Files in `folder` switch faults on: `slow` holds seconds, `hang` stops once and is gone, `wrong` turns vectors,
-    `deadly` holds token ids: a prompt in which they stand one after the other ends the engine.
+    `deadly` holds token ids: a prompt in which they stand one behind the other ends the engine.
     `slowing` is ours, and there for as long as a step is being slow.
     """
 

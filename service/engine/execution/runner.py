@@ -136,7 +136,7 @@ class ModelRunner:
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """Raw vectors of the prompts of a batch, `[total_vectors, hidden]`, float32, on the device.
 
-        One after the other, as many for each as `num_vectors` says; one number wider where tokens are wanted beside a
+        One behind the other, as many for each as `num_vectors` says; one number wider where tokens are wanted beside a
         dense vector.
         """
         requests = [waiting.request for waiting in batch]
@@ -199,13 +199,13 @@ class ModelRunner:
         return self._num_reused - before
 
     def num_vectors(self, request: Request) -> int:
-        """Number of raw vectors of a request's prompt: one, one for each span, or for each token that is returned."""
+        """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
         if self._is_multi_vector or self._wants_tokens(request):
             return len(request.plan.ids) - len(request.plan.skipped)
         return len(request.plan.spans) or 1
 
     def num_rows(self, request: Request, ask: OutputAsk) -> int:
-        """Number of vectors of one of its outputs. A hybrid model gives none of the first token."""
+        """How many vectors one of its outputs has. A hybrid model gives none of the first token."""
         if isinstance(ask, TokensAsk):
             return self.num_vectors(request) - (self._unused_ids is not None)
         return len(request.plan.spans) or 1
@@ -214,7 +214,7 @@ class ModelRunner:
         return self._unused_ids is not None and needs(request.asks) == "all"
 
     def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
-        """The vectors of each request so many times, one after the other."""
+        """The vectors of each request so many times, one behind the other."""
         parts = torch.split(raw, [self.num_vectors(request) for request in requests])
         return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
 
@@ -269,7 +269,7 @@ class ModelRunner:
         return [rows[start:stop].tobytes() if all(is_valid[start:stop]) else None for start, stop in bounds]
 
     def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
-        """Restore for `finish` what `to_keep` gave."""
+        """What `to_keep` gave as `finish` takes it."""
         if self._is_sparse:
             return dense_weights(vectors, self.hidden)
         return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(-1, self.hidden)

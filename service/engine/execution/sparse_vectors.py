@@ -16,7 +16,7 @@ def sparse_rows(weights: torch.Tensor) -> list[bytes | None]:
 
 
 def dense_weights(rows: Sequence[bytes], num_entries: int) -> torch.Tensor:
-    """Expand the result of `sparse_rows` to `[num_texts, num_entries]`, float32."""
+    """What `sparse_rows` gave, as `[num_texts, num_entries]`, float32."""
     weights = np.zeros((len(rows), num_entries), np.float32)
     for one, row in zip(weights, rows, strict=True):
         indices, values = unpack_sparse(row)

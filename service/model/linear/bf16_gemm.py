@@ -37,7 +37,7 @@ def find_gemm() -> Gemm | None:
 
 
 def has_tiles() -> bool:
-    """True if the processor multiplies tiles of bfloat16 (AMX)."""
+    """Whether the processor multiplies tiles of bfloat16 (AMX)."""
     return "amx_bf16" in processor_words()
 
 

@@ -1,4 +1,4 @@
-"""Facts of the processor from Linux: its instructions, and its maker."""
+"""What Linux says of the processor: its instructions, and who made it."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
 Knows neither rows that are shared nor layers. It is one call on CUDA in half precision (`varlen_attention.py`), and on
 processors with AVX-512 (`native_attention.py`). Elsewhere it is torch's, group by group: a window is exact and costs
-its own width, since queries go in blocks, each with the keys that it attends to, and where prompts stand after a
+its own width, since queries go in blocks, each with the keys that it attends to, and where prompts stand behind a
 beginning that has been computed, `cascade.py` attends to both.
 """
 
@@ -34,7 +34,7 @@ class AttentionWindow:
     window: int | None = None
 
     def sides(self) -> tuple[int, int]:
-        """Visible tokens before and after, -1 for all: the form of variable-length kernels."""
+        """Visible tokens before and behind, -1 for all: the form of variable-length kernels."""
         left = -1 if self.window is None else self.window - 1
         return left, 0 if self.is_causal else left
 
@@ -72,7 +72,7 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; places after the last one are filling, and their mixtures zero. Tokens are
+        groups: how prompts lie; places behind the last one are filling, and their mixtures zero. Tokens are
             hidden only where attention is not causal.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.

@@ -1,7 +1,7 @@
-"""Selects the prefixes of a batch's prompts that are worth computing once in attention. numpy only; knows no tokens.
+"""Which beginnings of a batch's prompts are worth standing once in attention. numpy only; knows no tokens.
 
-A prompt after a beginning attends to it in a part of its own, and the parts are merged (`cascade.py`). That pays where
-several prompts share a long one: a query and its candidates, texts after one instruction.
+A prompt behind a beginning attends to it in a part of its own, and the parts are merged (`cascade.py`). That pays where
+several prompts share a long one: a query and its candidates, texts behind one instruction.
 """
 
 from collections.abc import Sequence

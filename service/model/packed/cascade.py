@@ -1,4 +1,4 @@
-"""Attention on a CPU after a beginning that stands once: two parts, merged by the logarithms of their sums.
+"""Attention on a CPU behind a beginning that stands once: two parts, merged by the logarithms of their sums.
 
 A token attends to the beginning, with all others that do, and to its own prompt's rest. With the mixtures o₁ and o₂
 and the logarithms l₁ and l₂ of the sums in their softmaxes, attention to both is

@@ -22,7 +22,7 @@ ALL = (-1, -1)
 
 @cache
 def takes(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
-    """True if the kernel runs. In bfloat16 torch's attention has processors with tiles (AMX), where ours has none."""
+    """Whether the kernel runs. In bfloat16 torch's attention has processors with tiles (AMX), where ours has none."""
     return kernel.takes(head_dim, dtype, device) and not (dtype == torch.bfloat16 and has_tiles())
 
 

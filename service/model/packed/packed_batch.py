@@ -1,4 +1,4 @@
-"""The batch that a model embeds: requests one after the other, without padding. Knows no model."""
+"""The batch that a model embeds: requests one behind the other, without padding. Knows no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class PackedBatch:
 
     @property
     def has_spans(self) -> bool:
-        """True if a request has a vector for each of some spans."""
+        """Whether a request has a vector for each of some spans."""
         return any(plan.spans for plan in self.plans)
 
     def vector_spans(self, whole: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, int]]:
-        """Of each vector the tokens of the batch that it is pooled from: first, and after the last.
+        """Of each vector the tokens of the batch that it is pooled from: first, and behind the last.
 
         Args:
             whole: of each request that has one vector; None: all of its tokens.

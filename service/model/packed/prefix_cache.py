@@ -1,7 +1,7 @@
 """Keys and values of what prompts begin with, kept from one forward to the next: an instruction is computed once.
 
 A causal decoder gives the same keys and values for the same first tokens, whatever follows. Prompts of one batch share
-them anyway (`segments.py`); this is for those that come one after the other: a pipeline's queries, each after the same
+them anyway (`segments.py`); this is for those that come one after the other: a pipeline's queries, each behind the same
 system turn, or pairs of a query that fill several batches. A beginning is kept once several prompts had it, in one
 batch or in turn, and never shared by tenants: how long an answer takes would tell one what another asks.
 
@@ -48,7 +48,7 @@ Key = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Prefix of prompts.
+    """What prompts begin with.
 
     Attributes:
         num_tokens: its length.
@@ -66,7 +66,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class PrefixUse:
-    """Use of the cache by a forward.
+    """What a forward has of the cache, or does for it.
 
     Attributes:
         found: the beginning of all prompts of the batch, which need not be computed; None: there is none.
@@ -84,7 +84,7 @@ NO_USE = PrefixUse()
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Start of a batch's prompts that may be kept.
+    """What may be kept of a batch's prompts.
 
     Attributes:
         first: the head of the first prompt.
@@ -181,7 +181,7 @@ class PrefixCache:
         return 0
 
     def _alike(self, batch: PackedBatch, head: Head, least: int) -> int:
-        """Length of the common start of all prompts of one tenant's batch that is to be kept now, or 0."""
+        """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
         if len(batch.segment_lengths) < LEAST_ALIKE or len(set(batch.tenants)) > 1 or head.num_alike < least:
             return 0
         is_kept = (batch.tenants[0], head.first[: head.num_alike].tobytes()) in self._kept
@@ -189,7 +189,7 @@ class PrefixCache:
 
 
 class LayerPrefixes:
-    """Keys and values that one forward reads from the cache, or makes for it, layer by layer.
+    """What one forward has of the cache, or makes for it, layer by layer.
 
     Args:
         use: what the cache said.
@@ -251,7 +251,7 @@ def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Inde
 
 
 def _num_common(one: Index, other: Index) -> int:
-    """Number of tokens that two texts, `[num_tokens]` each, have in common at their start."""
+    """How many tokens two texts, `[num_tokens]` each, have in common at their beginning."""
     limit = min(len(one), len(other))
     unequal = np.flatnonzero(one[:limit] != other[:limit])
     return int(unequal[0]) if len(unequal) else limit

@@ -20,7 +20,7 @@ def stretch_places(starts: Index, lengths: Index) -> Index:
 
 
 def common_lengths(values: Index, ones: Index, others: Index, limits: Index) -> Index:
-    """Number of values that each of some pairs of stretches has in common at its start, `[num_pairs]`.
+    """How many values each of some pairs of stretches has in common at its beginning, `[num_pairs]`.
 
     Args:
         values: of which they are stretches.

@@ -26,7 +26,7 @@ from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLaye
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Between rows, where a shared token is computed once, and places, where prompts stand whole or after a beginning.
+    """Between rows, where a shared token is computed once, and places, where prompts stand whole or behind a beginning.
 
     Attributes:
         groups: prompts of one length, in attention's order.
@@ -156,7 +156,7 @@ class LanguageModel:
         return normed[torch.as_tensor(order, device=self.device)]
 
     def _num_filling(self, num_rows: int) -> int:
-        """Rows after these that nobody reads, so that there is code for their number."""
+        """Rows behind these that nobody reads, so that there is code for their number."""
         return self._packed.fill_blocks(num_rows) - num_rows if self._packed is not None else 0
 
 

@@ -53,13 +53,13 @@ MODULES: Mapping[str, Modules] = {
         _of_score,
     ),
 }
-"""By class the modules after the encoder, in order, dropout left out."""
+"""By class the modules behind the encoder, in order, dropout left out."""
 OF_SEQUENCES = (_of_pooler, _of_sequence)
 """Those whose first module is given a sequence, and reads its first token."""
 
 
 class ClassifierHead:
-    """A `Head`: the stock modules after the pooled vector, in float32."""
+    """A `Head`: the stock modules behind the pooled vector, in float32."""
 
     hidden_size = 1
 

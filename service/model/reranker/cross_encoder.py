@@ -1,6 +1,6 @@
 """Cross-encoders as the engine runs them: a packed text encoder, and the stock classifier's head over pooled vectors.
 
-BERT numbers the texts of a pair: tokens after the first separator are of the second type. Which ones follows from the
+BERT numbers the texts of a pair: tokens behind the first separator are of the second type. Which ones follows from the
 ids, since no text becomes a separator.
 """
 
@@ -30,7 +30,7 @@ class CrossEncoder(TextEncoder):
     """An `EmbeddingModel` whose vector is one number, the logit of a classifier's only label."""
 
     def __init__(self, whole: PreTrainedModel, pooling: PoolingMode, separator: int | None) -> None:
-        """Run encoder and head of `whole`; tokens after `separator` are of type 1, where it is not None."""
+        """Run encoder and head of `whole`; tokens behind `separator` are of type 1, where it is not None."""
         super().__init__(cast(PreTrainedModel, whole.base_model), pooling, ClassifierHead(whole))
         self._whole = whole
         self._separator = separator
@@ -93,6 +93,6 @@ class CrossEncoder(TextEncoder):
 
 
 def token_types(token_ids: torch.Tensor, separator: int) -> torch.Tensor:
-    """`[num_tokens]`, int64: 0 up to the first separator of a pair, 1 after it."""
+    """`[num_tokens]`, int64: 0 up to the first separator of a pair, 1 behind it."""
     is_separator = token_ids.eq(separator).long()
     return (is_separator.cumsum(0) - is_separator).clamp(max=1)

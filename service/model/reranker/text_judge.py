@@ -83,6 +83,6 @@ class TextJudge(TextEncoder):
 
 
 def _is_plain(config: Any) -> bool:
-    """True if each layer attends to all that came before, without biases, and gates by SiLU."""
+    """Whether each layer attends to all that came before, without biases, and gates by SiLU."""
     windows = {*(getattr(config, "layer_types", None) or ["full_attention"])} - {"full_attention"}
     return not windows and not config.attention_bias and config.hidden_act == "silu"

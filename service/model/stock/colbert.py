@@ -50,7 +50,7 @@ class ColBert(TextEncoder):
 
     @staticmethod
     def load_head(folder: Path, stock: PreTrainedModel) -> Head:
-        """The projections after the encoder, in order."""
+        """The projections behind the encoder, in order."""
         width: int = cast(Any, stock.config).hidden_size
         form = colbert_form(CheckpointFiles(folder))
         if form == "HF_ColBERT":

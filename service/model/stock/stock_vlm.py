@@ -1,6 +1,6 @@
-"""Qwen2-VL and similar models in the engine: the stock vision tower, and the stock decoder over a packed batch.
+"""Qwen2-VL and its likes as the engine runs them: the stock vision tower, and the stock decoder over a packed batch.
 
-Images go through the tower one at a time, so that their features may be cached by content. Prompts stand one after
+Images go through the tower one at a time, so that their features may be cached by content. Prompts stand one behind
 the other without padding, sorted by length; features take the places of their placeholders, and attention is our own
 (`packed_attention.py`). How positions are numbered is the family's choice, not the architecture's: references differ.
 """
@@ -110,7 +110,7 @@ class StockVlm:
         return pool(states[torch.from_numpy(rows).to(self.device)], bounds, self._pooling)
 
     def _span(self, start: int, stop: int, visual: NDArray[np.int64]) -> tuple[int, int]:
-        """Of a prompt's tokens those that pooling reads: first, and after the last."""
+        """Of a prompt's tokens those that pooling reads: first, and behind the last."""
         if self._of_image and len(visual):
             return int(visual[0]) - 1, int(visual[-1]) + 2
         return (stop - 1, stop) if self._pooling == "last_token" else (start, stop)

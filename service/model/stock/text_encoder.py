@@ -1,6 +1,6 @@
 """Text encoders and decoders as the engine runs them: the stock module's own layers over a packed batch.
 
-Prompts stand one after the other without padding, sorted by length; each position restarts, and attention is our own
+Prompts stand one behind the other without padding, sorted by length; each position restarts, and attention is our own
 (`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
 replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
 mask either. What is computed is the stock module's in both ways; pooling and Dense modules follow.
@@ -36,7 +36,7 @@ from service.model.packed.segments import Group, Segments, cut_parts, plan_segme
 from service.model.stock.dense_head import DenseHead, Head
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
-"""Model types whose positions start after the padding's number, as fairseq counts them."""
+"""Model types whose positions start behind the padding's number, as fairseq counts them."""
 GROUP_TOKENS = 4096
 """Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
 PART_TOKENS = 1536
@@ -110,7 +110,7 @@ class TextEncoder:
 
     @staticmethod
     def load_head(folder: Path, stock: PreTrainedModel) -> Head:
-        """Load the modules after the pooling: the folder's Dense modules."""
+        """What stands behind the pooled vector: the folder's Dense modules."""
         return DenseHead.load(folder, stock.device, cast(Any, stock.config).hidden_size)
 
     def prepack(self) -> bool:
@@ -132,7 +132,7 @@ class TextEncoder:
         return True
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[1, num_tokens]`, from 0, or from after the padding's number."""
+        """`[1, num_tokens]`, from 0, or from behind the padding's number."""
         return np.arange(self._first_position, self._first_position + num_tokens, dtype=np.int64)[None]
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -188,13 +188,13 @@ class TextEncoder:
     def _pooled_by_spans(
         self, states: torch.Tensor, row: NDArray[np.int64], spans: Sequence[tuple[int, int]]
     ) -> torch.Tensor:
-        """Raw vectors, `[num_spans, hidden_size]`, of the tokens from first to after the last; `row` finds each."""
+        """Raw vectors, `[num_spans, hidden_size]`, of the tokens from first to behind the last; `row` finds each."""
         rows = np.concatenate([row[start:stop] for start, stop in spans])
         bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
         return self._pooled(states[torch.from_numpy(rows).to(self.device)], bounds)
 
     def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
-        """Raw vectors, `[num_prompts, hidden_size]`, of prompts whose states lie one after the other."""
+        """Raw vectors, `[num_prompts, hidden_size]`, of prompts whose states lie one behind the other."""
         return self._head(pool(states, bounds, self._pooling))
 
     def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:

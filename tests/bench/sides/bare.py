@@ -90,7 +90,7 @@ class BareForward:
         return {"num_parameters": self._engine.num_parameters, "hidden": self._runner.hidden, "steps": self._num_steps}
 
     def _store(self, pixels: bytes) -> PixelSlot:
-        """Pixels one after the other, from the start again when the end is reached: old work is not run again."""
+        """Pixels one behind the other, from the start again when the end is reached: old work is not run again."""
         self._end = 0 if self._end + len(pixels) > PIXEL_BYTES else self._end
         slot = PixelSlot(self._end, len(pixels))
         self._pixels[slot.start : slot.start + slot.num_bytes] = pixels

@@ -70,7 +70,7 @@ class Both:
         return self.served.prompt(page, "")
 
     def off(self, *items: Item) -> float:
-        """Largest difference of the service's vectors from the reference's."""
+        """How far the service's vectors are from the reference's."""
         return difference(self(*items), self.reference.all(items))
 
 

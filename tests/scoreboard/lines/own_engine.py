@@ -111,7 +111,7 @@ class OwnEngine:
         return [answers[request.id] for request in requests]
 
     def vector(self, content: Content) -> np.ndarray:
-        """The vector of a content by itself."""
+        """What a content gives by itself."""
         (answer,) = self.ask([content])
         assert isinstance(answer, Vector), answer
         return row(answer)
@@ -122,7 +122,7 @@ def row(vector: Vector) -> np.ndarray:
 
 
 def is_right(answer: Answer, solo: np.ndarray | None) -> bool:
-    """True if a content that has a solo vector got just that, and one that has none got an error."""
+    """Whether a content that has a solo vector got just that, and one that has none got an error."""
     if solo is None or isinstance(answer, Failure):
         return solo is None and isinstance(answer, Failure)
     return bool(np.abs(row(answer) - solo).max() <= TOLERANCE)
@@ -138,7 +138,7 @@ def words(draw: random.Random, num: range = range(1, 24)) -> list[int]:
 
 
 def _joined(one: Content, other: Content) -> Content:
-    """One content after the other."""
+    """One content behind the other."""
     start = len(one.token_ids)
     moved = (msgspec.structs.replace(media, offset=media.offset + start) for media in other.media)
     return Content([*one.token_ids, *other.token_ids], (*one.media, *moved))
