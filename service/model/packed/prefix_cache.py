@@ -83,7 +83,7 @@ NO_USE = PrefixUse()
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class CommonPrefix:
     """What may be kept of a batch's prompts.
 
     Attributes:
@@ -152,7 +152,7 @@ class PrefixCache:
     def _give_up(self, key: Key) -> None:
         self.num_bytes -= self._kept.pop(key).num_bytes
 
-    def _find(self, head: Head, tenants: Sequence[str]) -> Prefix | None:
+    def _find(self, head: CommonPrefix, tenants: Sequence[str]) -> Prefix | None:
         for length in sorted({one.num_tokens for one in self._kept.values()}, reverse=True):
             if length > head.num_alike:
                 continue
@@ -180,7 +180,7 @@ class PrefixCache:
                 return length
         return 0
 
-    def _alike(self, batch: PackedBatch, head: Head, least: int) -> int:
+    def _alike(self, batch: PackedBatch, head: CommonPrefix, least: int) -> int:
         """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
         if len(batch.segment_lengths) < LEAST_ALIKE or len(set(batch.tenants)) > 1 or head.num_alike < least:
             return 0
@@ -231,16 +231,16 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
     )
 
 
-def _head(batch: PackedBatch) -> Head:
+def _head(batch: PackedBatch) -> CommonPrefix:
     """Where a prompt's head ends: in front of its first image, and of its last token."""
     token_ids, lengths = batch.token_ids.numpy(), np.array(batch.segment_lengths)
     starts = np.cumsum(lengths) - lengths
     limits = np.minimum(np.minimum(_num_before_image(starts, lengths, batch), lengths - 1), MAX_TOKENS)
     first = token_ids[: limits[0]]
     if len(lengths) == 1:
-        return Head(first, len(first))
+        return CommonPrefix(first, len(first))
     num_common = common_lengths(token_ids, np.zeros_like(starts), starts, np.minimum(limits, limits[0]))
-    return Head(first, int(num_common.min()))
+    return CommonPrefix(first, int(num_common.min()))
 
 
 def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Index:
