@@ -47,9 +47,6 @@ from service.media.item import TensorDtype
 from service.model.architectures import load_model
 from service.model.load import choose_device, choose_dtype
 from service.model.packed.prefix_cache import PrefixCache
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
-from service.model.stock.hybrid_encoder import HybridEncoder
-from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
 
 logger = logging.getLogger("cenote.engine")
 
@@ -99,39 +96,30 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     device = choose_device(start.device)
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
     model = load_model(start.architecture, Path(start.folder), device, dtype, pooling)
-    is_multi_vector = start.pooling == MULTI_VECTOR
     answers, codec = known_answers(model), open_codec(start, model)
     is_open = start.dtype == "auto" and start.weights != "int8"  # who names a number format has chosen
     trial = try_bfloat16(model) if is_open else None
     use_bfloat16(model, with_decoder=start.weights != "int8")
     prepack(model, with_decoder=start.weights != "int8")
-    check_forward(model, answers, is_multi_vector=is_multi_vector)
+    check_forward(model, answers)
     say_if_faster(model, trial)
     warn_if_slower(model)
     if start.weights == "int8":
         use_int8(model)
     prefixes = None
-    if isinstance(model, Qwen3VLEmbedding) and device.type == "cpu" and start.prefix_cache_bytes:
-        prefixes = model.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
-    runner = ModelRunner(
-        model,
-        pixels,
-        start.int8_ranges,
-        is_multi_vector=is_multi_vector,
-        is_sparse=start.pooling == SPLADE,
-        unused_ids=model.unused_ids if isinstance(model, HybridEncoder) else None,
-        prefixes=prefixes,
-    )
+    if (backbone := model.own_decoder) is not None and device.type == "cpu" and start.prefix_cache_bytes:
+        prefixes = backbone.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
+    runner = ModelRunner(model, pixels, start.int8_ranges, prefixes=prefixes)
     freeze_gc_baseline()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
         use_huge_pages()
     ready = Ready(
         device=str(device),
-        dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
-        hidden=runner.hidden,
+        dtype=cast(TensorDtype, str(model.backbone.dtype).removeprefix("torch.")),
+        hidden=model.own.hidden_size,
         num_parameters=model.num_parameters,
-        model_digest=_with_use(digesting.result(), f"{model.dtype} {start.weights} {start.pooling}"),
+        model_digest=_with_use(digesting.result(), f"{model.backbone.dtype} {start.weights} {start.pooling}"),
         load_s=time.perf_counter() - began,
     )
     return runner, ready, codec

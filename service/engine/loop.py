@@ -152,8 +152,8 @@ class EngineLoop:
     def _answer_kept(self, kept: "Sequence[Kept[torch.Tensor]]") -> None:
         """Finish vectors that the result cache has; the model does not run."""
         began_s = time.perf_counter()
-        raw = self._runner.kept([vector for _, vector in kept])
-        self._answer(began_s, self._isolation.finish(raw, [waiting for waiting, _ in kept]))
+        found = self._runner.kept([vector for _, vector in kept])
+        self._answer(began_s, self._isolation.finish(found, [waiting for waiting, _ in kept]))
 
     def _forward(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
         began_s = time.perf_counter()

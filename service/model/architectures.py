@@ -1,72 +1,243 @@
-"""The code that runs a model, by its profile's `architecture`. A family of the same architecture needs no line here."""
+"""The code that runs a model, by its profile's `architecture`: a backbone and its head.
 
+A family of an architecture that is here needs no line here.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import torch
+from safetensors.torch import load_file
+from transformers import (
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    ColModernVBertForRetrieval,
+    ColQwen2ForRetrieval,
+    PreTrainedModel,
+    Qwen3VLConfig,
+    Qwen3VLModel,
+)
 
 from cenote_kernels import PoolingMode
-from service.model.embedding_model import EmbeddingModel
-from service.model.qwen3_vl.late_qwen3_vl import LateQwen3VL
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
-from service.model.reranker.cross_encoder import CrossEncoder
-from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
-from service.model.reranker.text_judge import TextJudge
-from service.model.stock.colbert import ColBert
-from service.model.stock.colmodernvbert import ColModernVBert
-from service.model.stock.colqwen2 import ColQwen2
-from service.model.stock.hybrid_encoder import HybridEncoder
-from service.model.stock.late_vlm import LateVlm
-from service.model.stock.routed_splade import RoutedSplade
-from service.model.stock.splade import Splade
+from service.checkpoint.clap_features import read_clap_features
+from service.checkpoint.colbert_files import colbert_form
+from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.image_processor import read_scaling
+from service.checkpoint.late.colqwen3_files import read_form
+from service.checkpoint.late.token_projection import find_projection
+from service.checkpoint.pair_template import read_pair_template
+from service.checkpoint.reranker_files import read_reranker_files
+from service.checkpoint.sentence_settings import CLASSIFICATION
+from service.checkpoint.sparse.router_files import WEIGHT
+from service.checkpoint.sparse.splade_files import read_splade
+from service.checkpoint.token_heads import find_heads, unused_ids
+from service.checkpoint.weight_files import SINGLE
+from service.errors import ModelError
+from service.model.backbone import Backbone
+from service.model.heads.dense_modules import DenseModules
+from service.model.heads.lexical import LexicalHead, read_head
+from service.model.heads.pooled import PooledHead
+from service.model.heads.score import ClassifierModules, answer_modules
+from service.model.heads.sparse import SparseHead, WeightTable
+from service.model.heads.tokens import Projection, TokensHead, load_projection
+from service.model.load import load_stock
+from service.model.model import Model
+from service.model.qwen3_vl.qwen3_vl import Qwen3VL
+from service.model.stock.lora import merge_adapter
+from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
+from service.model.stock.tile_vlm import TileVlm
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.two_tower import TwoTower
+
+BARE = {r"^(?:vlm\.|qwen3vl\.)?(?:model\.)?(?=visual\.|language_model\.)": ""}
+"""Names of tensors in the forms of ColQwen3's makers, to the stock module's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a model is loaded from.
+
+    Attributes:
+        folder: its files.
+        device: where it goes.
+        dtype: of its weights; None is their own.
+        pooling: the profile's.
+        model_class: class of transformers that loads the weights, where the architecture names one.
+    """
+
+    folder: Path
+    device: torch.device
+    dtype: torch.dtype | None
+    pooling: PoolingMode
+    model_class: str
+
+    def stock(self, stock_class: object, **options: Any) -> PreTrainedModel:
+        """See `load_stock`."""
+        return load_stock(cast(type[PreTrainedModel], stock_class), self.folder, self.device, self.dtype, **options)
+
+    def text_encoder(self, **options: Any) -> TextEncoder:
+        """See `TextEncoder.load`."""
+        return TextEncoder.load(self.folder, self.device, self.dtype, self.model_class, **options)
+
+    def patches(self, stock: PreTrainedModel) -> StillPatches:
+        """See `StillPatches.of_checkpoint`."""
+        return StillPatches.of_checkpoint(self.folder, cast(Any, stock.config).vision_config)
+
+
+def pooled_model(backbone: Backbone, pooling: PoolingMode = "last_token") -> Model:
+    """A model whose vector is a pooled state as it is."""
+    return Model(backbone, PooledHead(pooling, DenseModules([], backbone.width)))
+
+
+def _dense(one: Source) -> Model:
+    backbone = one.text_encoder()
+    return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
+def _colbert(one: Source) -> Model:
+    form = colbert_form(CheckpointFiles(one.folder))
+    is_among_others = form == "HF_ColBERT"
+    backbone = one.text_encoder(elsewhere=(PROJECTION,) if is_among_others else (), masks_tokens=True)
+    configs = (
+        [stanford_projection(one.folder)]
+        if is_among_others
+        else read_token_modules(one.folder, is_pylates=form == "PyLate").dense
+    )
+    modules = DenseModules.of(configs, one.device, backbone.width, is_among_others=is_among_others)
+    return Model(backbone, TokensHead(modules))
+
+
+def _hybrid(one: Source) -> Model:
+    dense, found = _dense(one), find_heads(one.folder)
+    backbone, heads = dense.backbone, list(dense.heads.values())
+    if (path := found.get("multi")) is not None:
+        projection = read_head(path, backbone.width, backbone.width, one.device, backbone.dtype)
+        heads.append(TokensHead(projection, is_beside=True))
+    if (path := found.get("sparse")) is not None:
+        weights = read_head(path, 1, backbone.width, one.device, backbone.dtype)
+        heads.append(LexicalHead(weights, unused_ids(one.folder)))
+    return Model(backbone, *heads)
+
+
+def _splade(one: Source) -> Model:
+    whole, how, table = one.stock(AutoModelForMaskedLM, attention=None), read_splade(one.folder), None
+    if how.router is not None:
+        table = WeightTable(load_file(how.router.queries / SINGLE)[WEIGHT].float().to(one.device))
+    return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole), SparseHead(whole, how), table=table)
+
+
+def _cross_encoder(one: Source) -> Model:
+    whole, files = one.stock(AutoModelForSequenceClassification, attention=None), CheckpointFiles(one.folder)
+    separator = None
+    if read_reranker_files(files, CLASSIFICATION).messages is None:  # else it is one text, by a chat template
+        template = read_pair_template(files)
+        separator = template.between[0] if template.has_types else None
+    pools_rows = getattr(whole, "classifier_pooling", None) == "late"
+    head = PooledHead(one.pooling, ClassifierModules(whole), pools_rows=pools_rows)
+    return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole, separator), head)
+
+
+def _text_judge(one: Source) -> Model:
+    backbone = one.text_encoder()
+    return Model(backbone, PooledHead(one.pooling, answer_modules(one.folder, one.device, backbone.dtype)))
+
+
+def _qwen3_vl(one: Source) -> Model:
+    return pooled_model(Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel))), one.pooling)
+
+
+def _qwen3_vl_reranker(one: Source) -> Model:
+    backbone = Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel)))
+    return Model(backbone, PooledHead("last_token", answer_modules(one.folder, one.device, backbone.dtype)))
+
+
+def _late_qwen3_vl(one: Source) -> Model:
+    """ColQwen3; whatever `model_type` config.json has, it is Qwen3-VL's with a key more."""
+    _, found = read_form(CheckpointFiles(one.folder))
+    said: dict[str, Any] = json.loads((one.folder / "config.json").read_bytes())
+    config = Qwen3VLConfig.from_dict({**said, "model_type": "qwen3_vl"})
+    stock = one.stock(Qwen3VLModel, elsewhere=found.tensors, config=config, renamed=BARE)
+    projection = load_projection(found, one.device, stock.dtype)
+    merge_adapter(one.folder, stock, {found.name: projection})
+    return Model(Qwen3VL(cast(Qwen3VLModel, stock)), TokensHead(Projection.of(projection)))
+
+
+def _stock_vlm(one: Source, **options: Any) -> Model:
+    stock = one.stock(AutoModel)
+    return pooled_model(StockVlm(stock, one.patches(stock), **options), one.pooling)
+
+
+def _late_vlm(one: Source) -> Model:
+    found = find_projection(one.folder)
+    if found is None:
+        raise ModelError("internal_error", f"{one.folder.name} has no projection of tokens")
+    stock = one.stock(AutoModel, elsewhere=found.tensors)
+    projection = load_projection(found, one.device, stock.dtype)
+    merge_adapter(one.folder, stock, {found.name: projection})
+    return Model(StockVlm(stock, one.patches(stock)), TokensHead(Projection.of(projection)))
+
+
+def _colqwen2(one: Source) -> Model:
+    """The reference hands embeddings and no ids to its decoder, which then counts plainly, also through an image."""
+    whole = one.stock(ColQwen2ForRetrieval)
+    stock: PreTrainedModel = cast(Any, whole).vlm
+    backbone = StockVlm(stock, one.patches(stock), whole, counts_plainly=True)
+    return Model(backbone, TokensHead(Projection.of(cast(Any, whole).embedding_proj_layer)))
+
+
+def _colmodernvbert(one: Source) -> Model:
+    whole = one.stock(ColModernVBertForRetrieval)
+    head = TokensHead(Projection.of(cast(Any, whole).embedding_proj_layer))
+    return Model(TileVlm.of_checkpoint(one.folder, whole), head)
+
+
+def _two_tower(one: Source) -> Model:
+    """How texts are pooled is the stock module's own."""
+    stock = one.stock(AutoModel)
+    return pooled_model(TwoTower(stock, read_scaling(one.folder, stock.config.model_type)))
+
+
+def _clap(one: Source) -> Model:
+    return pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder)))
+
+
+ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
+    "text_encoder": _dense,
+    "colbert": _colbert,
+    "hybrid": _hybrid,
+    "splade": _splade,
+    "cross_encoder": _cross_encoder,
+    "text_judge": _text_judge,
+    "qwen3_vl": _qwen3_vl,
+    "qwen3_vl_reranker": _qwen3_vl_reranker,
+    "late_qwen3_vl": _late_qwen3_vl,
+    "stock_vlm_plain": lambda one: _stock_vlm(one, counts_plainly=True),
+    "stock_vlm_mrope": _stock_vlm,
+    "stock_vlm_mrope_of_image": lambda one: _stock_vlm(one, of_image=True),
+    "late_vlm": _late_vlm,
+    "colqwen2": _colqwen2,
+    "colmodernvbert": _colmodernvbert,
+    "two_tower": _two_tower,
+    "clap": _clap,
+}
 
 
 def load_model(
     architecture: str, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
-) -> EmbeddingModel:
+) -> Model:
     """Load a checkpoint; a `dtype` of None is its own.
 
     Args:
         architecture: a profile's; `text_encoder:NAME` has the class of transformers that loads the weights.
     """
-    match architecture.split(":"):
-        case ["qwen3_vl"]:
-            return Qwen3VLEmbedding.load(folder, device, dtype, pooling)
-        case ["qwen3_vl_reranker"]:
-            return Qwen3VLReranker.load(folder, device, dtype, pooling)
-        case ["cross_encoder"]:
-            return CrossEncoder.load(folder, device, dtype, pooling)
-        case ["text_judge"]:
-            return TextJudge.load(folder, device, dtype, pooling)
-        case ["text_encoder", *model_class]:
-            return TextEncoder.load(folder, device, dtype, pooling, *model_class)
-        case ["colbert", *model_class]:
-            return ColBert.load(folder, device, dtype, pooling, *model_class)
-        case ["hybrid"]:
-            return HybridEncoder.load(folder, device, dtype, pooling)
-        case ["splade"]:
-            return Splade.load(folder, device, dtype)
-        case ["splade_router"]:
-            return RoutedSplade.load(folder, device, dtype)
-        case ["two_tower"]:
-            return TwoTower.load(folder, device, dtype)
-        case ["clap"]:
-            return Clap.load(folder, device, dtype)
-        case ["colqwen2"]:
-            return ColQwen2.load(folder, device, dtype, pooling)
-        case ["late_qwen3_vl"]:
-            return LateQwen3VL.load_whole(folder, device, dtype)
-        case ["colmodernvbert"]:
-            return ColModernVBert.load_whole(folder, device, dtype)
-        case ["late_vlm"]:
-            return LateVlm.load_whole(folder, device, dtype)
-        case ["stock_vlm_plain"]:
-            return StockVlm.load(folder, device, dtype, pooling, counts_plainly=True)
-        case ["stock_vlm_mrope"]:
-            return StockVlm.load(folder, device, dtype, pooling)
-        case ["stock_vlm_mrope_of_image"]:
-            return StockVlm.load(folder, device, dtype, pooling, of_image=True)
-    raise ValueError(f"no code runs the architecture {architecture}")
+    name, _, model_class = architecture.partition(":")
+    if name not in ARCHITECTURES:
+        raise ValueError(f"no code runs the architecture {architecture}")
+    return ARCHITECTURES[name](Source(folder, device, dtype, pooling, model_class or "AutoModel"))

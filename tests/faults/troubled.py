@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ class TroubledRunner:
         if (hang := self._folder / "hang").exists():
             hang.unlink()
             time.sleep(3600)
-        raw = self._runner.embed(batch)
-        return raw.flip(-1) if (self._folder / "wrong").exists() else raw
+        found = self._runner.embed(batch)
+        if not (self._folder / "wrong").exists():
+            return found
+        return {kind: replace(one, rows=one.rows.flip(-1)) for kind, one in found.items()}
 
     def _is_deadly(self, prompts: Sequence[Sequence[int]]) -> bool:
         try:

@@ -8,7 +8,7 @@ import torch
 from transformers import Qwen3VLConfig, Qwen3VLModel
 
 from cenote_kernels import as_tensor, epilogue
-from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.vision import VisionTower
@@ -100,9 +100,7 @@ def text_batch(lengths: list[int], vocabulary: int, seed: int = 0) -> PackedBatc
     rng = np.random.default_rng(seed)
     words = rng.integers(FIRST_WORD, vocabulary, sum(lengths))
     positions = np.concatenate([mrope_positions(length, []) for length in lengths], axis=1)
-    return PackedBatch(
-        torch.from_numpy(words), torch.from_numpy(positions), lengths, torch.zeros(0, dtype=torch.int64), None
-    )
+    return PackedBatch(torch.from_numpy(words), torch.from_numpy(positions), lengths)
 
 
 def image_batch(
@@ -119,6 +117,5 @@ def image_batch(
         torch.from_numpy(words.reshape(-1)),
         torch.from_numpy(positions),
         [length] * len(features),
-        torch.from_numpy(places.reshape(-1)),
-        torch.cat(features),
+        VisualTokens(torch.from_numpy(places.reshape(-1)), torch.cat(features)),
     )

@@ -8,7 +8,7 @@ import torch
 
 from cenote_kernels.cpu import library
 from cenote_kernels.cpu.attention import AttentionPlan, KeySegment, QueryRun, attention, attention_reference, takes
-from service.model.linear.processor import processor_words
+from service.model.linear.cpu_backend import processor_words
 from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ CODE = """
 import torch
 from cenote_kernels.cpu.library import runs_on
 from cenote_native import numbers
-from service.engine.startup.bfloat16_trial import has_bfloat16
+from service.model.linear.cpu_backend import has_bfloat16
 cpu = torch.device("cpu")
 formats = [runs_on(dtype, cpu) for dtype in (torch.float32, torch.bfloat16)]
 print(numbers._native() is not None, *formats, has_bfloat16())

@@ -76,16 +76,10 @@ class Served:
 
     def check(self) -> None:
         """The known-answer check; its ModelError where the model's forward is not the stock module's."""
-        check_forward(self.model, self.answers, is_multi_vector=self.is_multi_vector)
+        check_forward(self.model, self.answers)
 
     def _runner(self, model: Any) -> ModelRunner:
-        return ModelRunner(
-            model,
-            self._arena,
-            is_multi_vector=self.is_multi_vector,
-            is_sparse=self.is_sparse,
-            unused_ids=getattr(model, "unused_ids", None),
-        )
+        return ModelRunner(model, self._arena)
 
     @contextmanager
     def running(self, model: Any) -> Iterator[None]:
@@ -161,7 +155,7 @@ class Served:
 
     def run(self, waiting: Sequence[Waiting[torch.Tensor]]) -> list[Row]:
         """The rows of requests in one packed batch."""
-        return self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
+        return list(self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting]))
 
     def rows(self, prompts: Sequence[Prompt], asks: Sequence[Asks] | None = None) -> list[dict[str, bytes]]:
         """The rows of prompts in one packed batch, all of which must have one."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from service.engine.execution.runner import ModelRunner
+    from service.model.model import Found
 
     Batch = Sequence[Waiting[torch.Tensor]]
 
@@ -173,11 +174,10 @@ class Isolation:
         half = len(batch) // 2
         return [*self.embed(batch[:half]), *self.embed(batch[half:])]
 
-    def finish(self, raw: "torch.Tensor", batch: "Batch") -> Sequence[Result]:
-        """Make of raw vectors, fresh or kept ones, what each request asks for.
+    def finish(self, found: "Found", batch: "Batch") -> Sequence[Result]:
+        """Make of raw rows, fresh or kept ones, what each request asks for.
 
         Args:
-            raw: `[total_vectors, hidden]`; each request has `ModelRunner.num_vectors` of them.
             batch: the requests, coalesced ones by themselves.
 
         Raises:
@@ -185,7 +185,7 @@ class Isolation:
         """
         requests = [waiting.request for waiting in batch]
         try:
-            rows = self._runner.finish(raw, requests)
+            rows = self._runner.finish(found, requests)
             return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
@@ -195,8 +195,8 @@ class Isolation:
             failure = failed(requests[0], NO_MEMORY, "out_of_memory") if is_short else failed(requests[0])
             return [(batch[0], failure)]
         half = len(batch) // 2
-        num_first = sum(self._runner.num_vectors(request) for request in requests[:half])
-        return [*self.finish(raw[:num_first], batch[:half]), *self.finish(raw[num_first:], batch[half:])]
+        first, second = (self._runner.of(found, range(*ends)) for ends in ((0, half), (half, len(batch))))
+        return [*self.finish(first, batch[:half]), *self.finish(second, batch[half:])]
 
     def _try(self, batch: "Batch") -> tuple[Sequence[Result] | None, bool]:
         """Results or None, and whether there was memory."""
@@ -204,15 +204,13 @@ class Isolation:
         num_tokens = sum(len(waiting.request.plan.ids) for waiting in batch)
         self._announce("forward", num_tokens, [one.request.id for one in everyone])
         try:
-            raw = self._runner.embed(batch)
-            requests = [waiting.request for waiting in batch]
+            found = self._runner.embed(batch)
             if self._coalescing.results.is_on:
-                for waiting, vector in zip(batch, self._runner.to_keep(raw, requests), strict=True):
+                for waiting, vector in zip(batch, self._runner.to_keep(found), strict=True):
                     self._coalescing.keep(waiting, vector)
             if len(everyone) > len(batch):
-                times = [1 + len(waiting.joined) for waiting in batch]
-                raw = self._runner.repeat(raw, requests, times)
-            return self.finish(raw, everyone), True
+                found = self._runner.of(found, [place for place, one in enumerate(batch) for _ in one.group])
+            return self.finish(found, everyone), True
         except Exception as error:
             if not (is_short := is_out_of_memory(error)):
                 logger.exception("a batch of %d failed", len(batch))

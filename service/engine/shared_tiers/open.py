@@ -13,7 +13,7 @@ from service.engine.shared_tiers.host_pages import HostPages
 from service.engine.shared_tiers.shared import LookedUp, SharedTier, SharedTiers
 from service.engine.shared_tiers.valkey import ValkeyTier
 from service.ipc.messages import Start
-from service.model.embedding_model import EmbeddingModel
+from service.model.model import Model
 
 logger = logging.getLogger("cenote.engine")
 
@@ -30,13 +30,13 @@ def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]
     )
 
 
-def open_codec(start: Start, model: EmbeddingModel) -> FeaturesCodec | None:
+def open_codec(start: Start, model: Model) -> FeaturesCodec | None:
     """How features are stored for others; None where they are not. Reads every weight of the vision tower."""
-    tower = model.tower
+    tower = model.backbone.tower
     if tower is None or (start.disk_cache is None and start.valkey_url is None):
         return None
     namespace = tower_digest(tower.module, tower.config_json)
-    return FeaturesCodec(namespace, tower.dtype, tower.feature_width, model.device)
+    return FeaturesCodec(namespace, tower.dtype, tower.feature_width, model.backbone.device)
 
 
 def open_shared(

@@ -19,11 +19,10 @@ from torch.nn.functional import cosine_similarity
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from service.engine.startup.known_prompts import known_prompts
-from service.model.embedding_model import EmbeddingModel
-from service.model.linear.processor import processor_words
-from service.model.linear.products import PackedProducts, packed_products
+from service.model.linear.cpu_backend import bfloat16_instead
+from service.model.linear.products import PackedProducts
+from service.model.model import Model
 from service.model.qwen3_vl.decoder_layer import DecoderLayer
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 
 logger = logging.getLogger("cenote.engine")
 
@@ -72,26 +71,25 @@ class RoundedLayers(Sequence[DecoderLayer]):
         return DecoderLayer(layer, self._products, index == len(self) - 1)
 
 
-def try_bfloat16(model: EmbeddingModel) -> Trial | None:
+def try_bfloat16(model: Model) -> Trial | None:
     """Run known prompts in bfloat16 while the stock matrices are there; None where it would not be faster."""
-    if not isinstance(model, Qwen3VLEmbedding) or model.device.type != "cpu" or model.dtype != torch.float32:
+    products = bfloat16_instead(model.backbone.device, model.backbone.dtype)
+    if products is None or (backbone := model.own_decoder) is None:
         return None
-    products = packed_products(model.device, torch.bfloat16)
-    if products is None or not has_bfloat16():
-        return None
-    layers = RoundedLayers(list(model.stock.language_model.layers), products)
-    batch = known_prompts(model.language.embed_tokens.num_embeddings, NUM_PROMPTS)
-    vectors = model.language.in_bfloat16(layers, products).forward(batch, last_only=True)
-    return Trial(vectors.float(), _layer_s(layers[0], torch.bfloat16, model.language.hidden_size))
+    layers, language = RoundedLayers(list(backbone.stock.language_model.layers), products), backbone.language
+    batch = known_prompts(language.embed_tokens.num_embeddings, NUM_PROMPTS)
+    vectors = language.in_bfloat16(layers, products).forward(batch, last_only=True)
+    return Trial(vectors.float(), _layer_s(layers[0], torch.bfloat16, language.hidden_size))
 
 
-def say_if_faster(model: EmbeddingModel, trial: Trial | None) -> None:
+def say_if_faster(model: Model, trial: Trial | None) -> None:
     """Log how much faster bfloat16 is than the decoder as it is served, and the least cosine of its vectors."""
-    if trial is None or not isinstance(model, Qwen3VLEmbedding):
+    if trial is None or (backbone := model.own_decoder) is None:
         return
-    batch = known_prompts(model.language.embed_tokens.num_embeddings, NUM_PROMPTS)
-    vectors = model.language.forward(batch, last_only=True)
-    gain = _layer_s(model.language.layers[0], torch.float32, model.language.hidden_size) / trial.layer_s
+    language = backbone.language
+    batch = known_prompts(language.embed_tokens.num_embeddings, NUM_PROMPTS)
+    vectors = language.forward(batch, last_only=True)
+    gain = _layer_s(language.layers[0], torch.float32, language.hidden_size) / trial.layer_s
     cosine = float(cosine_similarity(trial.vectors, vectors, dim=-1).min())
     if gain >= LEAST_GAIN:
         logger.info(
@@ -103,23 +101,19 @@ def say_if_faster(model: EmbeddingModel, trial: Trial | None) -> None:
         )
 
 
-def warn_if_slower(model: EmbeddingModel) -> None:
+def warn_if_slower(model: Model) -> None:
     """Warn of a number format in which a product takes longer than in float32: torch then converts each number."""
-    if model.device.type != "cpu" or model.dtype == torch.float32:
+    dtype = model.backbone.dtype
+    if model.backbone.device.type != "cpu" or dtype == torch.float32:
         return
-    loss = _product_s(model.dtype) / _product_s(torch.float32)
+    loss = _product_s(dtype) / _product_s(torch.float32)
     if loss >= LEAST_GAIN:
         logger.warning(
             "--dtype %s is slow on this processor, which does not multiply it: a product takes %.1f times as long as "
             "in float32, which --dtype auto takes",
-            str(model.dtype).removeprefix("torch."),
+            str(dtype).removeprefix("torch."),
             loss,
         )
-
-
-def has_bfloat16() -> bool:
-    """Return whether the processor says that it multiplies bfloat16."""
-    return not processor_words().isdisjoint({"avx512_bf16", "amx_bf16"})
 
 
 def _product_s(dtype: torch.dtype) -> float:

@@ -18,7 +18,7 @@ def known_prompts(num_embeddings: int, num_prompts: int) -> PackedBatch:
     lengths = [draw.randrange(8, 64) for _ in range(num_prompts)]
     last_id = min(_LAST_ID, num_embeddings - 1)
     token_ids = [draw.randint(_FIRST_ID, last_id) for _ in range(sum(lengths))]
-    return PackedBatch(torch.tensor(token_ids), _positions(lengths), lengths, torch.zeros(0, dtype=torch.int64), None)
+    return PackedBatch(torch.tensor(token_ids), _positions(lengths), lengths)
 
 
 def _positions(lengths: Sequence[int]) -> torch.Tensor:

@@ -13,68 +13,54 @@ from service.errors import ModelError
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.audio.samples import COUNT, put_samples
 from service.media.item import MediaKind
-from service.model.embedding_model import EmbeddingModel, Probe
-from service.model.stock.splade import Splade
+from service.model.backbone import Probe
+from service.model.model import Model
 from service.outputs.ask import OutputAsk
-from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
-from service.outputs.tokens import TokensAsk
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
 
-def known_answers(model: EmbeddingModel) -> list[NDArray[np.float32]]:
+def known_answers(model: Model) -> list[NDArray[np.float32]]:
     """The unit vectors of the model's probes by the stock module's own forward, one by one; a reranker's logits."""
-    raw = [model.stock_vector(probe).float() for probe in model.probes()]
-    is_raw = model.hidden_size == 1 or isinstance(model, Splade)
-    return [(one if is_raw else normalize(one, dim=-1)).cpu().numpy() for one in raw]
+    raw = [model.stock_rows(probe).float() for probe in model.backbone.probes()]
+    return [(one if model.own.are_scores else normalize(one, dim=-1)).cpu().numpy() for one in raw]
 
 
-def check_forward(
-    model: EmbeddingModel, answers: Sequence[NDArray[np.float32]] | None = None, *, is_multi_vector: bool = False
-) -> None:
+def check_forward(model: Model, answers: Sequence[NDArray[np.float32]] | None = None) -> None:
     """Embed the model's probes packed together and the first alone, and hold them against the stock module's vectors.
 
-    Nothing is shared between the two but the weights. Images lie in a buffer of their own, never in the arena: the
-    front may hold decoded images there.
+    Nothing is shared between the two but the weights. Where each token has a vector, the worst counts. Images lie in a
+    buffer of their own, never in the arena: the front may hold decoded images there.
 
     Args:
         answers: `known_answers` of a stock module that cannot be run any more; asked for here when not given.
-        is_multi_vector: a prompt has a vector for each token; the worst of them counts.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
     """
-    probes = model.probes()
+    probes = model.backbone.probes()
     pixels = b"".join(_bytes(probe) for probe in probes)
-    runner = ModelRunner(model, memoryview(pixels), is_multi_vector=is_multi_vector)
-    normalize = runner.hidden > 1
-    ask: OutputAsk = DenseAsk(dimensions=runner.hidden, normalize=normalize)
-    if is_multi_vector:
-        ask = TokensAsk(dimensions=runner.hidden, normalize=normalize)
-    waiting = _waiting(runner, probes, ask)
-    raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
+    runner = ModelRunner(model, memoryview(pixels))
+    waiting = _waiting(runner, probes, model.own.whole_ask)
     stock = known_answers(model) if answers is None else answers
-    if isinstance(model, Splade):
-        _check_cosine(model, list(raw.cpu().numpy()), [*stock, stock[0]], are_scores=True)
-        return
-    rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
-    ours: list[NDArray[np.float32]] = []
-    for row, want in zip(rows, wanted := [*stock, stock[0]], strict=True):
-        if row is None:
-            raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        ours.append(np.concatenate([np.frombuffer(one, np.float32) for one in row.values()]).reshape(want.shape))
-    _check_cosine(model, ours, wanted, are_scores=model.hidden_size == 1)
+    wanted, ours = [*stock, stock[0]], list[NDArray[np.float32]]()
+    for batch in (waiting, waiting[:1]):
+        found = runner.embed(batch)
+        if model.own.are_scores:
+            ours.append(found[model.own.kind].rows.cpu().numpy())
+            continue
+        for row in runner.finish(found, [one.request for one in batch]):
+            if row is None:
+                raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
+            (numbers,) = row.values()
+            ours.append(np.frombuffer(numbers, np.float32).reshape(wanted[len(ours)].shape))
+    _check_cosine(model, ours, wanted)
 
 
-def _check_cosine(
-    model: EmbeddingModel,
-    ours: Sequence[NDArray[np.float32]],
-    wanted: Sequence[NDArray[np.float32]],
-    *,
-    are_scores: bool,
-) -> None:
-    cosine, least = _least_cosine(ours, wanted, are_scores=are_scores), MIN_COSINE[model.dtype]
+def _check_cosine(model: Model, ours: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> None:
+    cosine = _least_cosine(ours, wanted, are_scores=model.own.are_scores)
+    least = MIN_COSINE[model.backbone.dtype]
     if not cosine >= least:
         raise ModelError("internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due")
 
@@ -85,7 +71,7 @@ def _least_cosine(
     """The least cosine of two unit vectors that belong together; scores and sparse vectors are one, of all probes."""
     if not are_scores:
         return min(float((one * want).sum(-1).min()) for one, want in zip(ours, wanted, strict=True))
-    got, want = np.concatenate(ours), np.concatenate(wanted)
+    got, want = (np.concatenate(rows).ravel() for rows in (ours, wanted))
     norms = np.linalg.norm(got) * np.linalg.norm(want)
     return float(got @ want / norms) if norms or not np.array_equal(got, want) else 1.0
 
@@ -103,7 +89,7 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe], ask: OutputAsk) -> li
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))
         media = (_media(probe, slot),) if slot.num_bytes else ()
-        plan = TokenPlan(probe.token_ids, probe.num_hidden)
+        plan = TokenPlan(probe.token_ids, probe.num_masked)
         request = Request(id=id_, plan=plan, media=media, asks=(ask,))
         features = [runner.encode(one, slot) for one in media]
         waiting.append(Waiting(request, 0.0, [*features]))

@@ -49,7 +49,7 @@ class Encoder:
         Args:
             token_ids: `[num_tokens]`, int64.
             positions: `[num_tokens]`, int64, rows of the table of positions: a token's type · positions + its position.
-            groups: how the prompts lie; tokens behind the last one are filling.
+            groups: how the prompts lie; tokens behind the last one are padding.
         """
         num_tokens = groups[0].num_tokens
         if self._short is not None and _is_alone(groups) and self.is_one_call(num_tokens):
@@ -143,8 +143,8 @@ def _attend_alone(heads: torch.Tensor, group: Group) -> torch.Tensor:
     """The same for one prompt, in fewer calls: a short query's time goes by their number."""
     num_tokens = group.num_tokens
     query, key, value = heads[:num_tokens].chunk(3, dim=1)
-    if group.num_hidden:
+    if group.num_masked:
         key, value = key[: group.num_keys], value[: group.num_keys]
     mixed = attend_whole(query, key, value).flatten(1)
-    num_filling = len(heads) - num_tokens
-    return functional.pad(mixed, (0, 0, 0, num_filling)) if num_filling else mixed
+    num_padding = len(heads) - num_tokens
+    return functional.pad(mixed, (0, 0, 0, num_padding)) if num_padding else mixed

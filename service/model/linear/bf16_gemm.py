@@ -1,8 +1,7 @@
 """``C = A Wᵀ + β C`` with A and W in bfloat16 and C in float32, which torch has for GPUs only.
 
-It is MKL's `cblas_gemm_bf16bf16f32`, called in the MKL that torch's own library for x86 holds and exports. Where that
-is missing, or the processor has no tiles for bfloat16 (AMX), there is no such product here:
-without tiles it would be slower than float32.
+It is MKL's `cblas_gemm_bf16bf16f32`, called in the MKL that torch's own library for x86 holds and exports. Without
+tiles for bfloat16 (AMX) it would be slower than float32.
 
 Source: oneMKL reference, `cblas_gemm_bf16bf16f32`; Intel 64 and IA-32 optimization manual, chapter 20 (AMX).
 """
@@ -15,8 +14,6 @@ from typing import Final
 
 import torch
 
-from service.model.linear.processor import processor_words
-
 Gemm = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float], None]
 """`[rows, inputs]` and `[outputs, inputs]` in bfloat16, `[rows, outputs]` in float32, β; rows lie close by columns."""
 
@@ -26,19 +23,12 @@ _LIBRARY: Final = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
 
 @cache
 def find_gemm() -> Gemm | None:
-    """The product, tried on known numbers; None where this machine or this torch has none."""
-    if not has_tiles():
-        return None
+    """The product, tried on known numbers; None where torch's library has none. Ask for tiles first."""
     try:
         gemm = _bind(ctypes.CDLL(str(_LIBRARY)))
     except (OSError, AttributeError):  # no such library, or another one inside
         return None
     return gemm if _is_right(gemm) else None
-
-
-def has_tiles() -> bool:
-    """Whether the processor multiplies tiles of bfloat16 (AMX)."""
-    return "amx_bf16" in processor_words()
 
 
 def _bind(library: ctypes.CDLL) -> Gemm:

@@ -1,7 +1,7 @@
 """Matrix products of decoder and vision tower: the protocol, and torch's product over the checkpoint's own weight.
 
 A result is in memory that the caller offers, or in the product's own where that costs less. `native_linear.py`,
-`prepacked_linear.py`, `bf16x3_linear.py` and `int8_linear.py` have other implementations; `products.py` chooses.
+`prepacked_linear.py`, `bf16x3_linear.py` and `int8_linear.py` have other implementations; `cpu_backend.py` chooses.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ def gelu_(x: torch.Tensor) -> torch.Tensor:
     return cast(torch.Tensor, torch.ops.aten.gelu_(x, approximate="tanh"))
 
 
-def as_it_is(linear: Linear) -> Product:
+def stock_product(linear: Linear) -> Product:
     """Torch's own product."""
     return linear
 

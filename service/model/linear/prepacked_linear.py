@@ -5,14 +5,13 @@ passes of their own. Here that is done once, and oneDNN's product fuses both; it
 linear layer, and needs no compiler.
 
 oneDNN writes machine code for each number of rows: 2 ms and 2.5 MB for the four products of a layer, again and again
-where prompts are of all lengths. So rows come in the few numbers that `filled_rows` gives.
+where prompts are of all lengths. So rows come in the few numbers that `padded_rows` gives.
 
-`products.py` says where this is the faster way.
+`cpu_backend.py` says where this is the faster way.
 
 Source: torch `aten/src/ATen/native/mkldnn/Linear.cpp`; oneDNN's developer guide, inner product and post-ops.
 """
 
-import platform
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -28,10 +27,10 @@ PREPACKED_ROWS: Final = 512
 """Rows of a block: as fast as more of them, and there is code for few numbers of rows."""
 _LEAST_STEP: Final = 2
 _MANY_ROWS: Final = 256
-"""From so many rows on the steps are half as large: filling costs more there than code."""
+"""From so many rows on the steps are half as large: padding costs more there than code."""
 
 
-def filled_rows(num_rows: int) -> int:
+def padded_rows(num_rows: int) -> int:
     """The next number of rows that there is code for: multiples of 2 up to 16, then four for each doubling.
 
     Eight from `_MANY_ROWS` on. So more than 8 rows grow by a quarter at most, and many by an eighth.
@@ -96,7 +95,7 @@ class PrepackedLinear:
         return cast(torch.Tensor, binary(x, other, self._weight, self._bias, operation))
 
 
-class FilledLinear:
+class PaddedLinear:
     """A `Product` for any number of rows: those that there is code for as they are, others in blocks.
 
     The last block is filled up to a number of rows that there is code for.
@@ -119,7 +118,7 @@ class FilledLinear:
         if _has_code(len(x)):
             return self._product.project_add(x, residual)
         for rows in _blocks_of(x):
-            residual[rows] += self._product.project(_filled(x[rows]))[: len(x[rows])]
+            residual[rows] += self._product.project(_padded(x[rows]))[: len(x[rows])]
         return residual
 
     def _in_blocks(
@@ -128,21 +127,21 @@ class FilledLinear:
         if _has_code(len(x)):
             return product(x)
         for rows in _blocks_of(x):
-            memory[rows] = product(_filled(x[rows]))[: len(x[rows])]
+            memory[rows] = product(_padded(x[rows]))[: len(x[rows])]
         return memory
 
 
 def _has_code(num_rows: int) -> bool:
-    return num_rows <= PREPACKED_ROWS and filled_rows(num_rows) == num_rows
+    return num_rows <= PREPACKED_ROWS and padded_rows(num_rows) == num_rows
 
 
 def _blocks_of(x: torch.Tensor) -> list[slice]:
     return [slice(start, start + PREPACKED_ROWS) for start in range(0, len(x), PREPACKED_ROWS)]
 
 
-def _filled(x: torch.Tensor) -> torch.Tensor:
-    num_filling = filled_rows(len(x)) - len(x)
-    return functional.pad(x, (0, 0, 0, num_filling)) if num_filling else x
+def _padded(x: torch.Tensor) -> torch.Tensor:
+    num_padding = padded_rows(len(x)) - len(x)
+    return functional.pad(x, (0, 0, 0, num_padding)) if num_padding else x
 
 
 class PrepackedGated:
@@ -155,24 +154,3 @@ class PrepackedGated:
     def multiply(self, x: torch.Tensor) -> torch.Tensor:
         """See `GatedProduct`."""
         return self._up.project_times(x, self._gate.project_silu(x))
-
-
-def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether products in oneDNN's layout are faster than torch's: float32 on an x86 processor.
-
-    There torch multiplies by MKL. Other processors have not been measured.
-    """
-    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return device.type == "cpu" and dtype == torch.float32 and is_x86 and has_onednn
-
-
-def can_prepack_decoder(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether a decoder's products are faster so: float32 likewise, and bfloat16.
-
-    In bfloat16 torch multiplies by oneDNN too, but over the weight as it is, and for each number of rows that comes up
-    with code of its own.
-    """
-    if dtype == torch.bfloat16:
-        return can_prepack(device, torch.float32) and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return can_prepack(device, dtype)

@@ -1,4 +1,4 @@
-"""The ways to compute products with fixed weights, and which one a processor has."""
+"""The ways to compute products with fixed weights; `cpu_backend.py` chooses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,23 +6,19 @@ from typing import Protocol, cast
 
 import torch
 
-from cenote_kernels.cpu.library import runs_on
-from service.model.linear.linear import Gated, GatedProduct, Linear, MakeProduct, Product, as_it_is
+from service.model.linear.linear import Gated, GatedProduct, Linear, MakeProduct, Product, stock_product
 from service.model.linear.native_linear import NATIVE_ROWS, NativeGated, NativeLinear
 from service.model.linear.prepacked_linear import (
     PREPACKED_ROWS,
-    FilledLinear,
+    PaddedLinear,
     PrepackedGated,
     PrepackedLinear,
-    can_prepack,
-    can_prepack_decoder,
-    filled_rows,
+    padded_rows,
     whole_rows,
 )
-from service.model.linear.processor import processor_words
 
 
-def as_many(num_rows: int) -> int:
+def identity_rows(num_rows: int) -> int:
     """The rows themselves: nothing has to be filled."""
     return num_rows
 
@@ -67,39 +63,23 @@ class PackedProducts(Products):
     make: Callable[[Linear], PackedProduct]
     make_for_any_rows: MakeProduct
     block_rows: int
-    fill: Callable[[int], int] = as_many
-    whole: Callable[[int], int] = as_many
+    fill: Callable[[int], int] = identity_rows
+    whole: Callable[[int], int] = identity_rows
 
-    def fill_blocks(self, num_rows: int) -> int:
+    def pad_blocks(self, num_rows: int) -> int:
         """`fill` for rows that go block by block: the last block is filled."""
         whole, rest = divmod(num_rows, self.block_rows)
         return whole * self.block_rows + (self.fill(rest) if rest else 0)
 
 
-def torchs(make: MakeProduct = as_it_is) -> Products:
+def torchs(make: MakeProduct = stock_product) -> Products:
     """Products over a checkpoint's own weights, by default torch's."""
     return Products(make, lambda both: Gated(make(both)))
 
 
 TORCHS = torchs()
 NATIVE = PackedProducts(NativeLinear, NativeGated, NativeLinear, NATIVE_ROWS)
-ONEDNN = PackedProducts(PrepackedLinear, PrepackedGated, FilledLinear, PREPACKED_ROWS, filled_rows, whole_rows)
-
-
-def packed_products(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
-    """The faster packed products of a device; None where torch's own are.
-
-    Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which has tiles on some.
-    """
-    if runs_on(dtype, device) and "AuthenticAMD" in processor_words():
-        return NATIVE
-    return ONEDNN if can_prepack_decoder(device, dtype) else None
-
-
-def packed_products_of_tower(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
-    """The same for vision towers: in bfloat16 oneDNN's layout gains nothing there."""
-    products = packed_products(device, dtype)
-    return None if products is ONEDNN and not can_prepack(device, dtype) else products
+ONEDNN = PackedProducts(PrepackedLinear, PrepackedGated, PaddedLinear, PREPACKED_ROWS, padded_rows, whole_rows)
 
 
 class PackedModule(torch.nn.Module):

@@ -2,9 +2,8 @@
 
 In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
 Knows neither rows that are shared nor layers. It is one call on CUDA in half precision (`varlen_attention.py`), and on
-processors with AVX-512 (`native_attention.py`). Elsewhere it is torch's, group by group: a window is exact and costs
-its own width, since queries go in blocks, each with the keys that it attends to, and where prompts stand behind a
-beginning that has been computed, `cascade.py` attends to both.
+some processors (`native_attention.py`). Elsewhere it is torch's, group by group: a window is exact and costs
+its own width, since queries go in blocks, each with the keys that it attends to.
 """
 
 from collections.abc import Sequence
@@ -14,8 +13,9 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from cenote_kernels.cpu.attention import KeysValues
-from service.model.packed import cascade, native_attention, varlen_attention
-from service.model.packed.segments import Beginning, Group
+from service.model.linear.cpu_backend import has_attention
+from service.model.packed import native_attention, varlen_attention
+from service.model.packed.segments import Group, SharedPrefix
 
 BLOCK_TOKENS = 256
 """Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
@@ -64,7 +64,7 @@ def attend(
     out: torch.Tensor,
     window: AttentionWindow = CAUSAL,
     prefix: KeysValues | None = None,
-    beginnings: Sequence[Beginning] = (),
+    beginnings: Sequence[SharedPrefix] = (),
 ) -> torch.Tensor:
     """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each prompt s by itself.
 
@@ -72,20 +72,20 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; places behind the last one are filling, and their mixtures zero. Tokens are
+        groups: how prompts lie; places behind the last one are padding, and their mixtures zero. Tokens are
             hidden only where attention is not causal.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
         beginnings: of prompts whose rests are in `groups`; likewise.
     """
-    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+    if has_attention(query.shape[-1], query.dtype, query.device):
         hashable, sides = tuple(groups), window.sides()  # the plan of a batch is kept from layer to layer
         return native_attention.attend(query, key, value, hashable, scaling, out, sides, prefix, tuple(beginnings))
     if beginnings or prefix is not None:
         out[groups[-1].stop :].zero_()
-        return cascade.attend(query, key, value, groups, beginnings, scaling, out, prefix)
-    hides = any(group.num_hidden for group in groups)
+        return _behind_prefixes(query, key, value, groups, beginnings, scaling, out, prefix)
+    hides = any(group.num_masked for group in groups)
     if not hides and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
@@ -93,7 +93,7 @@ def attend(
     out[groups[-1].stop :].zero_()
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
-        if group.num_hidden:
+        if group.num_masked:
             k, v = k[:, :, : group.num_keys], v[:, :, : group.num_keys]
         is_grouped = q.shape[1] != k.shape[1]
         if window.window is None or group.num_tokens <= window.window:
@@ -140,7 +140,7 @@ def attend_last(
     groups: Sequence[Group],
     scaling: float,
     prefix: KeysValues | None = None,
-    beginnings: Sequence[Beginning] = (),
+    beginnings: Sequence[SharedPrefix] = (),
 ) -> torch.Tensor:
     """The same for the last token of each prompt only, which attends to all of its prompt.
 
@@ -156,7 +156,7 @@ def attend_last(
     Returns:
         `[num_segments, heads, head_dim]`.
     """
-    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+    if has_attention(query.shape[-1], query.dtype, query.device):
         hashable = tuple(groups)
         return native_attention.attend_last(query, key, value, hashable, scaling, prefix, tuple(beginnings))
     if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
@@ -167,7 +167,7 @@ def attend_last(
         q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
         k, v = (_prompts(tensor, group) for tensor in (key, value))
         for one in beginnings:
-            if one.stop <= group.start < one.rest_stop:
+            if one.stop <= group.start < one.suffix_stop:
                 k, v = _put_before(key[one.start : one.stop], k), _put_before(value[one.start : one.stop], v)
         if prefix is not None:
             k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
@@ -186,7 +186,7 @@ def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) ->
     Returns:
         `[num_queries, heads, head_dim]`.
     """
-    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+    if has_attention(query.shape[-1], query.dtype, query.device):
         return native_attention.attend_whole(query, key, value)
     q, k, v = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
     return scaled_dot_product_attention(q, k, v)[0].transpose(0, 1)
@@ -209,3 +209,59 @@ def _prompts(tensor: torch.Tensor, group: Group) -> torch.Tensor:
     """The group's part as `[num_segments, heads, num_tokens, head_dim]`, a view."""
     part = tensor[group.start : group.stop]
     return part.view(group.num_segments, group.num_tokens, *part.shape[1:]).transpose(1, 2)
+
+
+def _behind_prefixes(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    groups: Sequence[Group],
+    beginnings: Sequence[SharedPrefix],
+    scaling: float,
+    out: torch.Tensor,
+    prefix: KeysValues | None,
+) -> torch.Tensor:
+    """Causal attention by torch on a CPU, behind prefixes that stand once: to them and to the rests, merged.
+
+    With the mixtures o₁ of the prefix and o₂ of the rest and the logarithms l₁ and l₂ of the sums in their softmaxes,
+    attention to both is ``o = o₂ + sigmoid(l₁ - l₂) · (o₁ - o₂)``, ``l = log(exp l₁ + exp l₂)``. Exact but for
+    rounding.
+
+    Source: FlashInfer's cascade inference (Ye et al. 2024); Dao et al. 2023, Flash-Decoding.
+    """
+    sums = query.new_empty(query.shape[:2], dtype=torch.float32)
+    alone = [Group(0, one.start, one.stop, 1, one.stop - one.start) for one in beginnings]
+    for group in (*alone, *groups):
+        rows = slice(group.start, group.stop)
+        shape = (group.num_segments, group.num_tokens)
+        own, keys, values = (one[rows].view(*shape, *one.shape[1:]) for one in (query, key, value))
+        mixed, logarithms = _flash(own, keys, values, scaling, is_causal=True)
+        out[rows], sums[rows] = mixed.flatten(0, 1), logarithms.flatten(0, 1)
+    for one in beginnings:
+        seen, rests = slice(one.start, one.stop), slice(one.stop, one.suffix_stop)
+        _merge(query[rests], (key[seen], value[seen]), scaling, out[rests], sums[rests])
+    if prefix is not None:
+        used = slice(0, groups[-1].stop)
+        _merge(query[used], prefix, scaling, out[used], sums[used])
+    return out
+
+
+def _merge(query: torch.Tensor, before: KeysValues, scaling: float, out: torch.Tensor, sums: torch.Tensor) -> None:
+    """Let queries attend to what stands before them all, too; changes their mixtures and sums in place."""
+    mixed, logarithms = _flash(query[None], before[0][None], before[1][None], scaling, is_causal=False)
+    weight = torch.sigmoid(logarithms[0] - sums).to(out.dtype)
+    out.lerp_(mixed[0], weight[..., None])
+    torch.logaddexp(sums, logarithms[0], out=sums)
+
+
+def _flash(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, *, is_causal: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mixtures `[prompts, tokens, heads, head_dim]` and logarithms of sums `[prompts, tokens, heads]`.
+
+    Source: torch `aten/src/ATen/native/transformers/attention.cpp`, which `scaled_dot_product_attention` ends in.
+    """
+    mixed, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), 0.0, is_causal, scale=scaling
+    )
+    return mixed.transpose(1, 2), sums.transpose(1, 2)

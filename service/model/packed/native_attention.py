@@ -1,29 +1,21 @@
 """Attention on a processor by our own kernel: one call for all prompts, prefixes and beginnings of a batch.
 
 In: what `service.model.packed.attention` is given. Out: the same mixtures. It makes the plan that the kernel reads,
-once for all layers. Where there is no kernel (another processor, a package built without a compiler), torch's attention
-runs.
+once for all layers.
 """
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import torch
 
 from cenote_kernels.cpu import attention as kernel
 from cenote_kernels.cpu.attention import AttentionPlan, KeySegment, KeysValues, QueryRun
-from service.model.linear.bf16_gemm import has_tiles
-from service.model.packed.segments import Beginning, Group
+from service.model.packed.segments import Group, SharedPrefix
 
 BATCH, PREFIX = 0, 1
 """Sources of keys and values."""
 ALL = (-1, -1)
-
-
-@cache
-def takes(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether the kernel runs. In bfloat16 torch's attention has processors with tiles (AMX), where ours has none."""
-    return kernel.takes(head_dim, dtype, device) and not (dtype == torch.bfloat16 and has_tiles())
 
 
 def attend(
@@ -35,7 +27,7 @@ def attend(
     out: torch.Tensor,
     sides: tuple[int, int],
     prefix: KeysValues | None = None,
-    beginnings: tuple[Beginning, ...] = (),
+    beginnings: tuple[SharedPrefix, ...] = (),
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend`; `sides` are its window's."""
     out[groups[-1].stop :].zero_()
@@ -50,7 +42,7 @@ def attend_last(
     groups: tuple[Group, ...],
     scaling: float,
     prefix: KeysValues | None = None,
-    beginnings: tuple[Beginning, ...] = (),
+    beginnings: tuple[SharedPrefix, ...] = (),
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend_last`."""
     plan = _plan_last(groups, beginnings, 0 if prefix is None else len(prefix[0]))
@@ -69,7 +61,7 @@ def _sources(key: torch.Tensor, value: torch.Tensor, prefix: KeysValues | None) 
 
 
 @lru_cache(maxsize=8)
-def _plan(groups: tuple[Group, ...], beginnings: tuple[Beginning, ...], num_before: int) -> AttentionPlan:
+def _plan(groups: tuple[Group, ...], beginnings: tuple[SharedPrefix, ...], num_before: int) -> AttentionPlan:
     shared, numbers = _shared_segments(beginnings, num_before)
     before = (0,) if num_before else ()
     own, runs = list[KeySegment](), list[QueryRun]()
@@ -84,7 +76,7 @@ def _plan(groups: tuple[Group, ...], beginnings: tuple[Beginning, ...], num_befo
 
 
 @lru_cache(maxsize=8)
-def _plan_last(groups: tuple[Group, ...], beginnings: tuple[Beginning, ...], num_before: int) -> AttentionPlan:
+def _plan_last(groups: tuple[Group, ...], beginnings: tuple[SharedPrefix, ...], num_before: int) -> AttentionPlan:
     shared, numbers = _shared_segments(beginnings, num_before)
     before = (0,) if num_before else ()
     own, runs = list[KeySegment](), list[QueryRun]()
@@ -101,15 +93,15 @@ def _plan_whole(num_queries: int, num_keys: int) -> AttentionPlan:
     return AttentionPlan.of([KeySegment(BATCH, 0, num_keys)], [QueryRun(0, num_queries, 0)])
 
 
-def _shared_segments(beginnings: Sequence[Beginning], num_before: int) -> tuple[list[KeySegment], list[int]]:
+def _shared_segments(beginnings: Sequence[SharedPrefix], num_before: int) -> tuple[list[KeySegment], list[int]]:
     """Segments that several prompts attend to, the kept prefix first, and the number of each beginning among them."""
     prefix = [KeySegment(PREFIX, 0, num_before)] if num_before else []
     shared = [KeySegment(BATCH, one.start, one.stop - one.start) for one in beginnings]
     return prefix + shared, list(range(len(prefix), len(prefix) + len(shared)))
 
 
-def _numbers_before(group: Group, beginnings: Sequence[Beginning], numbers: Sequence[int]) -> tuple[int, ...]:
+def _numbers_before(group: Group, beginnings: Sequence[SharedPrefix], numbers: Sequence[int]) -> tuple[int, ...]:
     """The number of the beginning that a group's prompts have, if they have one."""
     return tuple(
-        number for one, number in zip(beginnings, numbers, strict=True) if one.stop <= group.start < one.rest_stop
+        number for one, number in zip(beginnings, numbers, strict=True) if one.stop <= group.start < one.suffix_stop
     )

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 
 from cenote_kernels.cpu.attention import KeysValues
-from service.model.packed.beginnings import Index
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.ragged import common_lengths
+from service.model.packed.ragged import Index, common_lengths
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -221,13 +220,13 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
     """A batch whose prompts lack their first tokens; those that are left keep their positions."""
     lengths = np.array(batch.segment_lengths)
     places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    left = np.flatnonzero(places >= num_tokens)
+    left, visual = np.flatnonzero(places >= num_tokens), batch.visual
     return replace(
         batch,
         token_ids=batch.token_ids[left],
         position_ids=batch.position_ids[:, left],
         segment_lengths=(lengths - num_tokens).tolist(),
-        visual_index=torch.from_numpy(np.searchsorted(left, batch.visual_index.numpy())),
+        visual=visual and replace(visual, index=torch.from_numpy(np.searchsorted(left, visual.index.numpy()))),
     )
 
 
@@ -245,7 +244,7 @@ def _head(batch: PackedBatch) -> CommonPrefix:
 
 def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Index:
     """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
-    visual_index = batch.visual_index.numpy()
+    visual_index = batch.visual_index
     after_last = np.append(visual_index, starts[-1] + lengths[-1])
     return np.minimum(after_last[np.searchsorted(visual_index, starts)] - starts, lengths)
 

@@ -4,11 +4,12 @@ A batch may have hundreds of short prompts, and some steps of Python for each of
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.model.packed.beginnings import Index
+Index = NDArray[np.int64]
 
 
-def stretch_places(starts: Index, lengths: Index) -> Index:
+def ragged_arange(starts: Index, lengths: Index) -> Index:
     """``concat(arange(start, start + length) for start, length in zip(starts, lengths))``.
 
     Args:
@@ -29,7 +30,7 @@ def common_lengths(values: Index, ones: Index, others: Index, limits: Index) -> 
         limits: `[num_pairs]`, the length of the shorter.
     """
     pair = np.repeat(np.arange(len(limits)), limits)
-    place = stretch_places(np.zeros_like(limits), limits)
+    place = ragged_arange(np.zeros_like(limits), limits)
     unequal = np.flatnonzero(values[ones[pair] + place] != values[others[pair] + place])[::-1]
     common = limits.copy()
     common[pair[unequal]] = place[unequal]  # backwards: the first of each pair is written last, and stays

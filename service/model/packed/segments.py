@@ -6,8 +6,9 @@ A causal decoder gives the same hidden states for the same beginning, whatever f
 two prompts share are one row of all that works row by row (projections, norms, feed-forward), and stand once per
 prompt only in attention. Exact, for any number of instructions in one batch; equal prompts become one.
 
-In attention a beginning that is worth it stands once, too (`beginnings.py`): as a prompt of its own, and behind it what
-is left of the prompts that have it.
+In attention a beginning that is worth it stands once, too: as a prompt of its own, and behind it what is left of the
+prompts that have it. A prompt attends to it in a part of its own, and the parts are merged, which pays where several
+prompts share a long one: a query and its candidates, texts behind one instruction.
 
 Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unfold".
 """
@@ -15,15 +16,19 @@ Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unf
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from service.model.packed.beginnings import Index, Shared, worth_apart
-from service.model.packed.ragged import common_lengths, stretch_places
+from service.model.packed.ragged import Index, common_lengths, ragged_arange
 
 LEAST_SHARE = 12
 """Sharing starts where it saves one token in so many: spreading rows for attention and back costs about 3 % of a
 token's work (8 % in a narrow model)."""
+LEAST_PREFIX: Final = 32
+"""Of a beginning that stands once."""
+LEAST_SAVED: Final = 8
+"""It has to save one place in so many of its prompts': merging reads and writes all of them once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Group:
         stop: place behind its last token.
         num_segments: prompts in the group.
         num_tokens: length of each.
-        num_hidden: tokens at the end of each that no token attends to; they attend to the others.
+        num_masked: tokens at the end of each that no token attends to; they attend to the others.
     """
 
     first: int
@@ -44,27 +49,40 @@ class Group:
     stop: int
     num_segments: int
     num_tokens: int
-    num_hidden: int = 0
+    num_masked: int = 0
 
     @property
     def num_keys(self) -> int:
         """Tokens of each prompt that are attended to."""
-        return self.num_tokens - self.num_hidden
+        return self.num_tokens - self.num_masked
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class SharedPrefix:
     """What some prompts begin with. Behind it stand their rests, in groups.
 
     Attributes:
         start: place of its first token.
         stop: place behind its last token, where the rests start.
-        rest_stop: place behind the last rest.
+        suffix_stop: place behind the last rest.
     """
 
     start: int
     stop: int
-    rest_stop: int
+    suffix_stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Prompts, by their numbers, and how many tokens at their beginning are the same."""
+
+    num_tokens: int
+    prompts: tuple[int, ...]
+
+    @property
+    def num_saved(self) -> int:
+        """Places that need not stand in attention's order."""
+        return self.num_tokens * (len(self.prompts) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +103,7 @@ class Segments:
     row: Index
     order: Index
     groups: tuple[Group, ...]
-    beginnings: tuple[Beginning, ...]
+    beginnings: tuple[SharedPrefix, ...]
     unfold: Index | None
     fold: Index | None
 
@@ -98,7 +116,7 @@ def plan_segments(
     *,
     may_share: bool = True,
     may_part: bool = False,
-    num_hidden: Sequence[int] = (),
+    num_masked: Sequence[int] = (),
 ) -> Segments:
     """Sort the prompts of a batch by length, and find what they begin with in common.
 
@@ -111,7 +129,7 @@ def plan_segments(
         visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; None: no two are.
         may_share: False keeps one row per token.
         may_part: attention knows beginnings.
-        num_hidden: tokens at the end of each prompt that none attends to; empty where there are none.
+        num_masked: tokens at the end of each prompt that none attends to; empty where there are none.
     """
     sizes = np.array(lengths)
     starts = np.cumsum(sizes) - sizes
@@ -123,10 +141,10 @@ def plan_segments(
         by_text, shared = _common_beginnings(what, starts, sizes)
     if shared.sum() * LEAST_SHARE < len(token_ids):
         by_text, shared = list(range(len(sizes))), np.zeros(len(sizes), np.int64)
-    apart = worth_apart(by_text, shared[by_text], sizes) if may_part and shared.any() else []
+    apart = select_prefixes(by_text, shared[by_text], sizes) if may_part and shared.any() else []
     held = {prompt for one in apart for prompt in one.prompts}
     parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(sizes)) if prompt not in held))]
-    order, groups, beginnings = _attention_order(parts, lengths, num_hidden if any(num_hidden) else [0] * len(sizes))
+    order, groups, beginnings = _attention_order(parts, lengths, num_masked if any(num_masked) else [0] * len(sizes))
     row, tokens = _rows(starts, sizes, order, by_text, shared)
     unfold = fold = None
     if shared.any():
@@ -138,9 +156,9 @@ def plan_segments(
 
 def _attention_order(
     parts: Sequence[Shared], lengths: Sequence[int], hidden: Sequence[int]
-) -> tuple[Index, tuple[Group, ...], tuple[Beginning, ...]]:
+) -> tuple[Index, tuple[Group, ...], tuple[SharedPrefix, ...]]:
     """The prompts in attention's order, and where they and their beginnings stand there."""
-    order, groups, beginnings = list[int](), list[Group](), list[Beginning]()
+    order, groups, beginnings = list[int](), list[Group](), list[SharedPrefix]()
     start = 0
     for one in parts:
         begin, start = start, start + one.num_tokens
@@ -155,7 +173,7 @@ def _attention_order(
             order += prompts
             start = stop
         if one.num_tokens:
-            beginnings.append(Beginning(begin, first_rest, start))
+            beginnings.append(SharedPrefix(begin, first_rest, start))
     return np.array(order, np.int64), tuple(groups), tuple(beginnings)
 
 
@@ -168,11 +186,11 @@ def _places(parts: Sequence[Shared], order: Index, starts: Index, lengths: Index
         first += len(own)
         begins += [starts[own[:1]], starts[own] + one.num_tokens]
         sizes += [np.full(len(own[:1]), one.num_tokens), lengths[own] - one.num_tokens]
-    return stretch_places(np.concatenate(begins), np.concatenate(sizes))
+    return ragged_arange(np.concatenate(begins), np.concatenate(sizes))
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """Some of a batch's prompts, as a batch of its own.
 
     Attributes:
@@ -186,9 +204,9 @@ class Part:
     groups: tuple[Group, ...]
 
 
-def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
+def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[BatchPart]:
     """Whole prompts of at most so many tokens together, in order; a longer one has a part of its own."""
-    parts: list[Part] = []
+    parts: list[BatchPart] = []
     start = first = 0
     held: list[Group] = []
     for group in groups:
@@ -197,14 +215,14 @@ def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
             num_held = held[-1].stop if held else 0
             num_fit = (max_tokens - num_held) // group.num_tokens
             if num_fit < 1 and held:
-                parts.append(Part(start, start + num_held, tuple(held)))
+                parts.append(BatchPart(start, start + num_held, tuple(held)))
                 start, first, held = start + num_held, 0, []
                 continue
             num_fit = max(1, min(num_left, num_fit))
             stop = num_held + num_fit * group.num_tokens
-            held.append(Group(first, num_held, stop, num_fit, group.num_tokens, group.num_hidden))
+            held.append(Group(first, num_held, stop, num_fit, group.num_tokens, group.num_masked))
             first, num_left = first + num_fit, num_left - num_fit
-    return [*parts, Part(start, start + held[-1].stop, tuple(held))]
+    return [*parts, BatchPart(start, start + held[-1].stop, tuple(held))]
 
 
 def _common_beginnings(what: Index, starts: Index, lengths: Index) -> tuple[list[int], Index]:
@@ -224,7 +242,7 @@ def _rows(starts: Index, lengths: Index, order: Index, by_text: Sequence[int], s
     own = lengths - shared
     first_row = np.empty_like(own)
     first_row[order] = np.cumsum(own[order]) - own[order]
-    row, computed = stretch_places(first_row - shared, lengths), np.arange(lengths.sum())
+    row, computed = ragged_arange(first_row - shared, lengths), np.arange(lengths.sum())
     if shared.any():
         same = _first_alike(starts, lengths, by_text, shared)
         row, computed = row[same], np.flatnonzero(same == computed)
@@ -241,11 +259,37 @@ def _first_alike(starts: Index, lengths: Index, by_text: Sequence[int], shared: 
     those that are shared too.
     """
     sizes = lengths[by_text]
-    place = stretch_places(np.zeros_like(sizes), sizes)
+    place = ragged_arange(np.zeros_like(sizes), sizes)
     by_place = np.argsort(place.astype(np.min_scalar_type(int(sizes.max()))), kind="stable")
-    tokens = stretch_places(starts[by_text], sizes)[by_place]
+    tokens = ragged_arange(starts[by_text], sizes)[by_place]
     is_own = (place >= np.repeat(shared[by_text], sizes))[by_place]
     nearest = np.maximum.accumulate(np.where(is_own, np.arange(len(tokens)), 0))
     same = np.empty_like(tokens)
     same[tokens] = tokens[nearest]
     return same
+
+
+def select_prefixes(by_text: Sequence[int], common: Index, lengths: Index) -> list[Shared]:
+    """Beginnings that save most, no prompt in two of them. Behind each of its prompts a token is left.
+
+    Args:
+        by_text: prompts in the order of what they hold.
+        common: `[prompts]`, tokens that each of `by_text` shares with the one before it.
+        lengths: `[prompts]`, by number.
+    """
+    found = _best(by_text, common, lengths)
+    return [one for one in found if one.num_saved * LEAST_SAVED >= lengths[list(one.prompts)].sum()]
+
+
+def _best(by_text: Sequence[int], common: Index, lengths: Index) -> list[Shared]:
+    """All with what they have in common, or parts of them with more each, whichever saves more."""
+    if len(by_text) < 2 or common[1:].max() < LEAST_PREFIX:
+        return []
+    least = int(common[1:].min())
+    whole = Shared(min(least, int(lengths[list(by_text)].min()) - 1), tuple(by_text))
+    cuts = [0, *(np.flatnonzero(common[1:] == least) + 1), len(by_text)]
+    ranges = [slice(*one) for one in pairwise(cuts)]
+    parts = [part for one in ranges for part in _best(by_text[one], common[one], lengths)]
+    if whole.num_tokens >= LEAST_PREFIX and whole.num_saved >= sum(part.num_saved for part in parts):
+        return [whole]
+    return parts

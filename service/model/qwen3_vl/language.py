@@ -15,13 +15,15 @@ from transformers import Qwen3Model, Qwen3VLModel
 
 from cenote_kernels import scatter
 from cenote_kernels.cpu.rows import rms_norm
+from service.model.backbone import Needs
 from service.model.linear.linear import give_back
 from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
-from service.model.packed.segments import Beginning, Group, plan_segments
+from service.model.packed.segments import Group, SharedPrefix, plan_segments
 from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer
+from service.model.states import States
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Placement:
     """
 
     groups: tuple[Group, ...]
-    beginnings: tuple[Beginning, ...]
+    beginnings: tuple[SharedPrefix, ...]
     row_of_place: torch.Tensor | None
     place_of_row: torch.Tensor | None
 
@@ -97,8 +99,8 @@ class LanguageModel:
         use = self.prefixes.look(batch) if self.prefixes is not None and last_only else NO_USE
         if use.found is not None:
             batch = without(batch, use.found.num_tokens)
-        numbers = None if batch.visual_numbers is None else batch.visual_numbers.numpy()
-        visual_index = batch.visual_index.numpy()
+        visual, visual_index = batch.visual, batch.visual_index
+        numbers = None if visual is None or visual.numbers is None else visual.numbers.numpy()
         segments = plan_segments(
             batch.token_ids.numpy(),
             batch.segment_lengths,
@@ -107,11 +109,12 @@ class LanguageModel:
             may_share=self.may_share,
             may_part=self.device.type == "cpu",
         )
-        num_filling = self._num_filling(len(segments.tokens))
-        tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_filling)))
+        num_padding = self._num_padding(len(segments.tokens))
+        tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_padding)))
         states = self.embed_tokens(batch.token_ids[tokens].to(self.device)).to(self._dtype)
-        visual_rows, features, levels = segments.row[visual_index], batch.features, list[torch.Tensor]()
-        if features is not None:
+        visual_rows, levels = segments.row[visual_index], list[torch.Tensor]()
+        if visual is not None:
+            features = visual.features
             rows, first = np.unique(visual_rows, return_index=True)
             if len(rows) < len(visual_rows):  # DeepStack adds: a row that prompts share gets its features once
                 visual_rows, features = rows, features[torch.as_tensor(first, device=self.device)]
@@ -125,7 +128,7 @@ class LanguageModel:
             segments.groups,
             segments.beginnings,
             None if unfold is None else torch.as_tensor(unfold, device=self.device),
-            None if fold is None else torch.as_tensor(np.pad(fold, (0, num_filling)), device=self.device),
+            None if fold is None else torch.as_tensor(np.pad(fold, (0, num_padding)), device=self.device),
         )
         positions = batch.position_ids[:, tokens].to(self.device)
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
@@ -138,7 +141,7 @@ class LanguageModel:
         last = None
         if last_only:
             places = np.cumsum(batch.segment_lengths)[segments.order] - 1
-            rows = np.pad(segments.row[places], (0, self._num_filling(len(places))))
+            rows = np.pad(segments.row[places], (0, self._num_padding(len(places))))
             last = torch.as_tensor(rows, device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
@@ -155,9 +158,15 @@ class LanguageModel:
         order = np.argsort(segments.order) if last_only else segments.row
         return normed[torch.as_tensor(order, device=self.device)]
 
-    def _num_filling(self, num_rows: int) -> int:
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """`forward` as heads read it."""
+        if needs == "last":
+            return States(self.forward(batch, last_only=True), [1] * len(batch.segment_lengths))
+        return States(self.forward(batch), batch.segment_lengths)
+
+    def _num_padding(self, num_rows: int) -> int:
         """Rows behind these that nobody reads, so that there is code for their number."""
-        return self._packed.fill_blocks(num_rows) - num_rows if self._packed is not None else 0
+        return self._packed.pad_blocks(num_rows) - num_rows if self._packed is not None else 0
 
 
 def _run(
@@ -191,7 +200,7 @@ def _run_last(
     last: torch.Tensor,
     prefixes: LayerPrefixes,
 ) -> torch.Tensor:
-    """The last layer for the rows `last`, `[len(last), hidden_size]`: one for each prompt, then filling.
+    """The last layer for the rows `last`, `[len(last), hidden_size]`: one for each prompt, then padding.
 
     A prompt's last token needs the keys and values of all tokens, but queries, projection and feed-forward of itself.
     """

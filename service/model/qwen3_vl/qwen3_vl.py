@@ -1,8 +1,6 @@
-"""Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights, last token pooled."""
+"""Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights."""
 
 from collections.abc import Sequence
-from itertools import accumulate
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -11,18 +9,18 @@ from numpy.typing import NDArray
 from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
-from cenote_kernels import PoolingMode, pool
-from service.model.embedding_model import Grid, Probe, Tower
+from service.model.backbone import Grid, Needs, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
+from service.model.linear.cpu_backend import packed_products, packed_products_of_tower
 from service.model.linear.linear import give_back
-from service.model.linear.products import packed_products, packed_products_of_tower, torchs
-from service.model.load import load_stock
+from service.model.linear.products import PackedProducts, torchs
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.tower_tables import MERGE, PATCH
 from service.model.qwen3_vl.vision import VisionTower
+from service.model.states import States
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -31,8 +29,8 @@ TEMPORAL = 2
 """Frames of a patch."""
 
 
-class Qwen3VLEmbedding:
-    """An `EmbeddingModel`.
+class Qwen3VL:
+    """A `Backbone`.
 
     Attributes:
         stock: the module whose weights these are.
@@ -43,24 +41,16 @@ class Qwen3VLEmbedding:
     positions = staticmethod(mrope_positions)
     """`[4, num_tokens]`: plain, temporal, height, width."""
 
-    def __init__(self, stock: Qwen3VLModel, pooling: PoolingMode = "last_token") -> None:
+    def __init__(self, stock: Qwen3VLModel) -> None:
         self.stock = stock
         self.vision = VisionTower(stock)
         self.language = LanguageModel(stock)
-        self.hidden_size = self.language.hidden_size
+        self.width = self.language.hidden_size
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = self.language.device
         self.dtype = stock.dtype
         self.placeholder_ids = {"image": stock.config.image_token_id, "video": stock.config.video_token_id}
         self.patch_size = PATCH
-        self._pooling: PoolingMode = pooling
-
-    @classmethod
-    def load(
-        cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
-    ) -> "Qwen3VLEmbedding":
-        """From a checkpoint's folder; see `load_stock`."""
-        return cls(load_stock(Qwen3VLModel, folder, device, dtype), pooling)
 
     def multiply_in_bfloat16(self, gemm: Gemm, *, with_decoder: bool) -> float:
         """Keep matrices in the checkpoint's bfloat16 and multiply by parts, as exactly as before.
@@ -84,25 +74,19 @@ class Qwen3VLEmbedding:
         self.vision = VisionTower(self.stock, products)
         return share
 
-    def prepack(self) -> bool:
-        """Bring the matrices of decoder and vision tower into the layout of the processor's products.
-
-        The stock module may not be run any more.
-
-        Returns:
-            Whether it did: not where there are no such products, nor for matrices that are multiplied in parts.
-        """
+    def prepack(self) -> PackedProducts | None:
+        """See `Backbone.prepack`; not for matrices that are multiplied in parts."""
         is_in_parts = any(weight.dtype != self.dtype for weight in self.stock.parameters())
         products = packed_products(self.device, self.dtype)
         if is_in_parts or products is None:
-            return False
+            return None
         del self.language  # it holds the matrices that are about to be given back
         self.language = LanguageModel(self.stock, products=products)
-        if (products := packed_products_of_tower(self.device, self.dtype)) is not None:
+        if (of_tower := packed_products_of_tower(self.device, self.dtype)) is not None:
             del self.vision
-            self.vision = VisionTower(self.stock, products)
+            self.vision = VisionTower(self.stock, of_tower)
             give_back(self.stock.visual)
-        return True
+        return products
 
     @property
     def tower(self) -> Tower:
@@ -115,12 +99,9 @@ class Qwen3VLEmbedding:
         """Main features and deepstack levels side by side."""
         return self.vision.encode(pixels)
 
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """``pool(decoder(batch))``; where the last token is pooled, the last layer runs for that token alone."""
-        if self._pooling == "last_token":
-            return self.language.forward(batch, last_only=True).float()
-        bounds = torch.tensor([0, *accumulate(batch.segment_lengths)], device=self.device)
-        return pool(self.language.forward(batch), bounds, self._pooling)
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """See `Backbone.states`."""
+        return self.language.states(batch, needs)
 
     def probes(self) -> Sequence[Probe]:
         """An image, a pair of frames and two texts, of which three begin alike: a common beginning, and without."""
@@ -139,13 +120,7 @@ class Qwen3VLEmbedding:
         return [image, pair, Probe([*words, *others[:6]]), Probe(others)]
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """Pooled of `stock_states`."""
-        states = self.stock_states(probe)
-        return pool(states, torch.tensor([0, len(states)], device=self.stock.device), self._pooling)[0]
-
-    @torch.inference_mode()
-    def stock_states(self, probe: Probe) -> torch.Tensor:
+    def stock_run(self, probe: Probe) -> States:
         """Hidden states of a probe; the stock side computes its own positions, scatter, masks and layers."""
         stock = self.stock
         try:
@@ -156,7 +131,7 @@ class Qwen3VLEmbedding:
             states: torch.Tensor = stock(**inputs, use_cache=False).last_hidden_state[0]
         finally:
             stock.rope_deltas = None
-        return states
+        return States(states, [len(states)])
 
     def _stock_media(self, pixels: torch.Tensor, ids: torch.Tensor, grid_thw: Grid) -> dict[str, torch.Tensor]:
         """Arguments of the stock forward for an image or a pair of frames."""

@@ -6,21 +6,20 @@ the other without padding, sorted by length; features take the places of their p
 """
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from cenote_kernels import PoolingMode, pool, scatter
-from service.model.embedding_model import Grid, Probe, Tower
-from service.model.load import load_stock
+from cenote_kernels import scatter
+from service.model.backbone import Grid, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import Segments, plan_segments
+from service.model.packed.segments import plan_segments
 from service.model.positions import plain_positions, rope_positions
+from service.model.states import States
 from service.model.stock.still_patches import StillPatches
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
@@ -28,19 +27,21 @@ BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
 
 
 class StockVlm:
-    """An `EmbeddingModel`.
+    """A `Backbone`.
 
     Args:
         stock: a module with `visual`, `language_model` and `get_image_features`.
+        patches: pixels to patches.
+        whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
         counts_plainly: positions count 0, 1, 2, ... also through an image; see `plain_positions`.
-        of_image: in a prompt with an image, pool from `<|vision_start|>` to `<|vision_end|>` alone.
+        of_image: of a prompt with an image, pooling reads from `<|vision_start|>` to `<|vision_end|>` alone.
     """
 
     def __init__(
         self,
         stock: PreTrainedModel,
         patches: StillPatches,
-        pooling: PoolingMode = "last_token",
+        whole: PreTrainedModel | None = None,
         *,
         counts_plainly: bool = False,
         of_image: bool = False,
@@ -50,36 +51,20 @@ class StockVlm:
         self._language.config._attn_implementation = PACKED
         self._patches = patches
         self.patch_size = patches.patch
+        self._whole = whole
         self._counts_plainly = counts_plainly
-        self._pooling: PoolingMode = pooling
         self._of_image = of_image
-        self.hidden_size: int = self._language.config.hidden_size
+        self.width: int = self._language.config.hidden_size
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = stock.device
         self.dtype = stock.dtype
         self.placeholder_ids = {"image": int(self.stock.config.image_token_id)}
 
-    @classmethod
-    def load(
-        cls,
-        folder: Path,
-        device: torch.device,
-        dtype: torch.dtype | None,
-        pooling: PoolingMode,
-        *,
-        counts_plainly: bool = False,
-        of_image: bool = False,
-    ) -> "StockVlm":
-        """From a checkpoint's folder; see `load_stock`."""
-        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
-        patches = StillPatches.of_checkpoint(folder, cast(Any, stock.config).vision_config)
-        return cls(stock, patches, pooling, counts_plainly=counts_plainly, of_image=of_image)
-
     @property
     def tower(self) -> Tower:
         """The vision tower; the processor's numbers are part of what it makes of an image."""
         config_json = f"{self.stock.visual.config.to_json_string()}{self._patches}"
-        return Tower(self.stock.visual, config_json, self._language.config.hidden_size, self.dtype)
+        return Tower(self.stock.visual, config_json, self.width, self.dtype)
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[3, num_tokens]`: temporal, height, width."""
@@ -96,40 +81,23 @@ class StockVlm:
         return cast(torch.Tensor, features.contiguous())
 
     @torch.inference_mode()
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """``pool(decoder(batch))``."""
-        lengths = batch.segment_lengths
-        plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index.numpy(), may_share=False)
-        states = self._states(batch, plan)
-        first = np.concatenate([[0], np.cumsum(lengths)])
-        visual = np.split(batch.visual_index.numpy(), np.searchsorted(batch.visual_index.numpy(), first[1:-1]))
-        whole = [self._span(*one) for one in zip(first[:-1].tolist(), first[1:].tolist(), visual, strict=True)]
-        spans = batch.vector_spans(whole)
-        rows = np.concatenate([plan.row[start:stop] for start, stop in spans])
-        bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
-        return pool(states[torch.from_numpy(rows).to(self.device)], bounds, self._pooling)
-
-    def _span(self, start: int, stop: int, visual: NDArray[np.int64]) -> tuple[int, int]:
-        """Of a prompt's tokens those that pooling reads: first, and behind the last."""
-        if self._of_image and len(visual):
-            return int(visual[0]) - 1, int(visual[-1]) + 2
-        return (stop - 1, stop) if self._pooling == "last_token" else (start, stop)
-
-    def _states(self, batch: PackedBatch, plan: Segments) -> torch.Tensor:
-        """Post-norm hidden states of all prompts, `[total_tokens, hidden]`, in attention's order."""
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """See `Backbone.states`."""
+        lengths, visual = batch.segment_lengths, batch.visual_index
+        plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
         tokens = torch.from_numpy(plan.tokens)
         hidden = self._language.embed_tokens(batch.token_ids[tokens].to(self.device))
-        if batch.features is not None:
-            rows = torch.from_numpy(plan.row[batch.visual_index.numpy()]).to(self.device)
-            scatter(hidden, rows, batch.features)
-        states: torch.Tensor = self._language(
+        if batch.visual is not None:
+            scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
+        rows: torch.Tensor = self._language(
             inputs_embeds=hidden[None],
             position_ids=batch.position_ids[:, None, tokens].to(self.device),
             attention_mask=None,
             use_cache=False,  # with a cache, packing would be off and prompts would attend to each other
             packing=plan.groups,
-        ).last_hidden_state
-        return states[0]
+        ).last_hidden_state[0]
+        states = States(rows, [lengths[i] for i in plan.order], plan.order)
+        return states.of_spans(_images(lengths, visual)) if self._of_image and len(visual) else states
 
     def probes(self) -> Sequence[Probe]:
         """An image amid words and two texts, all of different lengths."""
@@ -146,29 +114,46 @@ class StockVlm:
         return [Probe(ids, pixels, len(words) + 1, num_tokens, grid), Probe([*words, *others[:6]]), Probe(others)]
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """Pooled of `stock_states`."""
-        states = self.stock_states(probe)
-        start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
-        return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]
-
-    @torch.inference_mode()
-    def stock_states(self, probe: Probe) -> torch.Tensor:
-        """Hidden states of a probe, `[num_tokens, hidden]`.
-
-        The stock side does its own scatter, masks and layers; its positions too, where the family takes those.
-        """
+    def stock_run(self, probe: Probe) -> StockRun:
+        """The stock side does its own scatter, masks and layers; its positions too, where the family takes those."""
         ids = torch.tensor([probe.token_ids], device=self.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if probe.pixels is not None:
-            inputs["pixel_values"] = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
+            patches = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
+            inputs["pixel_values"] = patches if self._whole is None else patches[None]
             inputs["image_grid_thw"] = torch.tensor([probe.grid_thw], device=self.device)
+        with stock_attention("sdpa", self._language.config):
+            if self._whole is not None:
+                return cast(torch.Tensor, cast(Any, self._whole)(**inputs, use_cache=False).embeddings[0])
+            states = States(self._stock_states(ids, inputs), [ids.shape[1]])
+        visual = np.arange(probe.offset, probe.offset + probe.num_tokens)
+        return states.of_spans(_images(states.lengths, visual)) if self._of_image else states
+
+    def _stock_states(self, ids: torch.Tensor, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Hidden states of a probe, `[num_tokens, width]`."""
+        if "pixel_values" in inputs:
             inputs["mm_token_type_ids"] = (ids == self.stock.config.image_token_id).int()
         if self._counts_plainly:
             inputs["position_ids"] = torch.arange(ids.shape[1], device=self.device).expand(3, 1, -1)
         try:
-            with stock_attention("sdpa", self._language.config):
-                states: torch.Tensor = self.stock(**inputs, use_cache=False).last_hidden_state[0]
+            states: torch.Tensor = self.stock(**inputs, use_cache=False).last_hidden_state[0]
         finally:
             self.stock.rope_deltas = None
         return states
+
+    def prepack(self) -> None:
+        """Nothing: its stock layers run as they are."""
+
+
+def _images(lengths: Sequence[int], visual: NDArray[np.int64]) -> list[list[tuple[int, int]]]:
+    """Of each prompt the stretch of its image, with the tokens that stand around it; none without an image.
+
+    Args:
+        visual: `[visual_tokens]`, ascending: where placeholders are among the tokens of all prompts.
+    """
+    starts = np.cumsum(lengths) - lengths
+    own = np.split(visual, np.searchsorted(visual, starts[1:]))
+    return [
+        [(int(one[0] - start) - 1, int(one[-1] - start) + 2)] if len(one) else []
+        for start, one in zip(starts, own, strict=True)
+    ]

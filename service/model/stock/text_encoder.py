@@ -3,14 +3,17 @@
 Prompts stand one behind the other without padding, sorted by length; each position restarts, and attention is our own
 (`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
 replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
-mask either. What is computed is the stock module's in both ways; pooling and Dense modules follow.
+mask either. What is computed is the stock module's in both ways.
 
 On a CPU it runs a few prompts at a time, so that what a layer makes is still in the processor's cache when the next
-call reads it. Where `prepack` applies, products are packed ones, and BERT's architecture has a forward of our own.
+call reads it. Where `prepack` applies, products are packed ones, and BERT's architecture has a forward of our own. So
+has Qwen3's, whose layers are those of Qwen3-VL's decoder: prompts compute what they begin with once, and where the last
+token is pooled, the last layer runs for that token alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,21 +22,22 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from torch.nn import functional
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, Qwen3Model
 
-from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
-from service.model.embedding_model import Grid, Probe
+from service.model.backbone import Grid, Needs, Probe, StockRun
 from service.model.encoder.encoder import SHORT_THREADS, Encoder
 from service.model.encoder.stock_weights import stock_weights
-from service.model.linear.products import PackedProducts, pack_modules, packed_products
+from service.model.linear.cpu_backend import packed_products
+from service.model.linear.products import PackedProducts, pack_modules
 from service.model.linear.threads import one_thread
 from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
-from service.model.stock.dense_head import DenseHead, Head
+from service.model.qwen3_vl.language import LanguageModel
+from service.model.states import States
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start behind the padding's number, as fairseq counts them."""
@@ -46,34 +50,51 @@ ONE_THREAD_PRODUCTS = 300_000_000
 have other work, threads wait for each other at every product."""
 MAX_PROBE_TOKENS = 1024
 """Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
+NUM_MASKED = 5
+"""Hidden tokens of the known-answer check's prompt that has some."""
 NUM_PADS = 3
 """Padding of the stock side's prompts in the known-answer check, so that its masks are looked at too."""
 
 
 class TextEncoder:
-    """An `EmbeddingModel` without images, on the layers of a stock module.
+    """A `Backbone` without images, on the layers of a stock module.
+
+    Args:
+        stock: encoder or decoder.
+        whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
+        separator: of a pair; tokens behind the first one are of BERT's second type. None: all are of one type.
+        masks_tokens: prompts may end in tokens that no token attends to (`Group.num_masked`).
 
     Attributes:
         is_packed: whether prompts of different lengths go through it together.
+        language: our decoder on the stock module's weights; None where its layers are others.
     """
 
-    def __init__(self, stock: PreTrainedModel, pooling: PoolingMode, head: Head) -> None:
+    placeholder_ids: Mapping[str, int] = {}
+    tower = None
+    patch_size = 1
+
+    def __init__(
+        self,
+        stock: PreTrainedModel,
+        whole: PreTrainedModel | None = None,
+        separator: int | None = None,
+        *,
+        masks_tokens: bool = False,
+    ) -> None:
         self.stock = stock
-        self.hidden_size = head.hidden_size
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters()) + head.num_parameters
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = stock.device
         self.dtype = stock.dtype
-        self.placeholder_ids: dict[str, int] = {}
-        self.tower = None
-        self.patch_size = 1
         self.is_packed = bool(getattr(stock, "_supports_attention_backend", False))
         self._config: Any = stock.config
+        self.width: int = self._config.hidden_size
+        self._whole, self._separator, self._masks_tokens = whole, separator, masks_tokens
         self._pad_id = int(getattr(self._config, "pad_token_id", None) or 0)
         self._first_position = self._pad_id + 1 if self._config.model_type in BEHIND_PADDING else 0
         if self.is_packed:
             self._config._attn_implementation = PACKED
-        self._pooling: PoolingMode = pooling
-        self._head = head
+        self.language = LanguageModel(stock) if isinstance(stock, Qwen3Model) and _is_plain(stock.config) else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: PackedProducts | None = None
@@ -84,8 +105,10 @@ class TextEncoder:
         folder: Path,
         device: torch.device,
         dtype: torch.dtype | None,
-        pooling: PoolingMode,
         model_class: str = "AutoModel",
+        *,
+        elsewhere: Sequence[str] = (),
+        masks_tokens: bool = False,
     ) -> "TextEncoder":
         """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing.
 
@@ -93,7 +116,6 @@ class TextEncoder:
             ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
         """
         stock_class = cast(type[PreTrainedModel], getattr(transformers, model_class))
-        elsewhere = cls.read_elsewhere(folder)
         stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:
             cast(Any, stock).pooler = None
@@ -101,35 +123,30 @@ class TextEncoder:
             raise ModelError(
                 "internal_error", f"config.json has rope type {unsteady[0]}; supported: {', '.join(STEADY_ROPES)}"
             )
-        return cls(stock, pooling, cls.load_head(folder, stock))
+        return cls(stock, masks_tokens=masks_tokens)
 
-    @staticmethod
-    def read_elsewhere(folder: Path) -> tuple[str, ...]:
-        """Names of tensors that the stock module does not know, and that `load_head` reads."""
-        return ()
+    def prepack(self) -> PackedProducts | None:
+        """See `Backbone.prepack`.
 
-    @staticmethod
-    def load_head(folder: Path, stock: PreTrainedModel) -> Head:
-        """What stands behind the pooled vector: the folder's Dense modules."""
-        return DenseHead.load(folder, stock.device, cast(Any, stock.config).hidden_size)
-
-    def prepack(self) -> bool:
-        """Bring the matrices of linear layers into another layout; the stock forward may not be run any more.
-
-        Returns:
-            Whether it did: not where there are no such products, nor in bfloat16, nor for prompts that run by equal
-            lengths, since every number of rows comes up there.
+        Not in bfloat16 but for our decoder, nor for prompts that run by equal lengths, since every number of rows comes
+        up there.
         """
         products = packed_products(self.device, self.dtype)
-        if not self.is_packed or products is None or self.dtype != torch.float32:
-            return False
+        if products is None:
+            return None
+        if self.language is not None:
+            self.language = None  # it holds the matrices that are about to be given back
+            self.language = LanguageModel(cast(Qwen3Model, self.stock), products=products)
+            return products
+        if not self.is_packed or self.dtype != torch.float32:
+            return None
         if (weights := stock_weights(self.stock)) is None:
             pack_modules(self.stock, products)
         else:
             self._encoder = Encoder(weights, products)
             self._num_in_products = self._encoder.num_in_products
         self._products = products
-        return True
+        return products
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[1, num_tokens]`, from 0, or from behind the padding's number."""
@@ -144,58 +161,36 @@ class TextEncoder:
         raise ModelError("internal_error", "this model takes text only; the front should have refused the image")
 
     @torch.inference_mode()
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """``dense(pool(stock(batch)))``."""
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """See `Backbone.states`; all but our decoder give those of all tokens."""
+        if self.language is not None:
+            return self.language.states(batch, needs)
+        if self._separator is not None:
+            types = [token_types(ids, self._separator) for ids in torch.split(batch.token_ids, batch.segment_lengths)]
+            batch = replace(batch, position_ids=torch.cat([batch.position_ids, torch.cat(types)[None]]))
         lengths = batch.segment_lengths
         if self.is_packed and len(lengths) == 1:
-            return self._embed_alone(batch)
-        states, plan = self._ordered(batch)
-        if batch.has_spans:
-            return self._pooled_by_spans(states, plan.row, batch.vector_spans())
-        bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
-        order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
-        return self._pooled(states, bounds)[order]
-
-    def _ordered(self, batch: PackedBatch) -> tuple[torch.Tensor, Segments]:
-        """Hidden states in attention's order, `[total_tokens, width]`, and that order."""
-        lengths = batch.segment_lengths
+            return States(self._alone(batch), lengths)
         plan = plan_segments(
             batch.token_ids.numpy(),
             lengths,
-            batch.visual_index.numpy(),
+            batch.visual_index,
             may_share=False,
-            num_hidden=batch.num_masked,
+            num_masked=batch.num_masked,
         )
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
-        if self.is_packed:
-            return self._packed(token_ids, batch.position_ids[:, tokens], plan), plan
-        return self._grouped(token_ids, plan), plan
+        run = self._packed if self.is_packed else self._grouped
+        return States(run(token_ids, batch.position_ids[:, tokens], plan), [lengths[i] for i in plan.order], plan.order)
 
-    def _embed_alone(self, batch: PackedBatch) -> torch.Tensor:
+    def _alone(self, batch: PackedBatch) -> torch.Tensor:
         """The same for one prompt, which needs no order; a short one's products are too small for many threads."""
         num_tokens = len(batch.token_ids)
-        bounds = torch.tensor([0, num_tokens], device=self.device)
         is_short = self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
         is_short = is_short and self._encoder is not None and not self._encoder.is_one_call(num_tokens)
         with one_thread() if is_short and torch.get_num_threads() > SHORT_THREADS else nullcontext():
             group = Group(0, 0, num_tokens, 1, num_tokens, batch.plans[0].num_masked if batch.plans else 0)
-            states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
-            if batch.has_spans:
-                return self._pooled_by_spans(states, np.arange(num_tokens), batch.vector_spans())
-            return self._pooled(states, bounds)
-
-    def _pooled_by_spans(
-        self, states: torch.Tensor, row: NDArray[np.int64], spans: Sequence[tuple[int, int]]
-    ) -> torch.Tensor:
-        """Raw vectors, `[num_spans, hidden_size]`, of the tokens from first to behind the last; `row` finds each."""
-        rows = np.concatenate([row[start:stop] for start, stop in spans])
-        bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
-        return self._pooled(states[torch.from_numpy(rows).to(self.device)], bounds)
-
-    def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
-        """Raw vectors, `[num_prompts, hidden_size]`, of prompts whose states lie one behind the other."""
-        return self._head(pool(states, bounds, self._pooling))
+            return self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
 
     def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
         """A few prompts in one forward, on a GPU all of them; `[total_tokens, width]`."""
@@ -210,28 +205,31 @@ class TextEncoder:
     def _part(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
         """One forward, `[num_tokens, width]`, filled up to a number of tokens that there is code for."""
         num_tokens = len(token_ids)
-        num_filling = self._products.fill(num_tokens) - num_tokens if self._products is not None else 0
-        if num_filling:
-            token_ids, position_ids = (functional.pad(one, (0, num_filling)) for one in (token_ids, position_ids))
+        num_padding = self._products.fill(num_tokens) - num_tokens if self._products is not None else 0
+        if num_padding:
+            token_ids, position_ids = (functional.pad(one, (0, num_padding)) for one in (token_ids, position_ids))
         return self._forward(token_ids, position_ids, groups)[:num_tokens]
 
-    def _forward(
-        self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group], **inputs: torch.Tensor
-    ) -> torch.Tensor:
-        """Prompts in one forward, `[num_tokens, width]`; `inputs` are more of the stock module's."""
+    def _forward(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
+        """Prompts in one forward, `[num_tokens, width]`; types are a second row of `position_ids`, if there are any."""
+        types = position_ids[1:]
         if self._encoder is not None:
-            return self._encoder.forward(token_ids, position_ids[0], groups)
+            places = position_ids[0]
+            if len(types):
+                places = places + types[0] * self._config.max_position_embeddings
+            return self._encoder.forward(token_ids, places, groups)
+        more = {"token_type_ids": types} if len(types) else {}
         states: torch.Tensor = self.stock(
             input_ids=token_ids[None],
-            position_ids=position_ids,
+            position_ids=position_ids[:1],
             attention_mask=None,
             use_cache=False,
             packing=groups,
-            **inputs,
+            **more,
         ).last_hidden_state
         return states[0]
 
-    def _grouped(self, token_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
+    def _grouped(self, token_ids: torch.Tensor, _positions: torch.Tensor, plan: Segments) -> torch.Tensor:
         """Prompts of equal length in one forward each, `[total_tokens, width]`."""
         states: list[torch.Tensor] = []
         for group in plan.groups:
@@ -241,32 +239,58 @@ class TextEncoder:
         return torch.cat(states)
 
     def probes(self) -> Sequence[Probe]:
-        """Two lengths, one of them twice, and one prompt that is longer than any window."""
+        """Two lengths, one of them twice, and one prompt that is longer than any window.
+
+        With our decoder two more that begin as the first does; where tokens may be hidden, one whose last are.
+        """
         most = self._config.max_position_embeddings - self._first_position - NUM_PADS
         window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
         lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
-        return [Probe(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
+        probes = [Probe(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
+        if self.language is not None:
+            begin, others = probes[0].token_ids, probes[1].token_ids
+            probes += [Probe([*begin, *others]), Probe([*begin, *reversed(others)])]
+        if self._masks_tokens:
+            probes.append(Probe(self._probe_ids(4, 12), num_masked=NUM_MASKED))
+        return probes
 
     def _probe_ids(self, first: int, num_tokens: int) -> list[int]:
         ids = (
             self._pad_id + 1 + (first * 5 + place * 3) % (self._config.vocab_size - 1) for place in range(num_tokens)
         )
-        return [token_id % self._config.vocab_size for token_id in ids]
+        found = [token_id % self._config.vocab_size for token_id in ids]
+        if self._separator is not None:
+            found[num_tokens // 2] = self._separator
+        return found
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
+    def stock_run(self, probe: Probe) -> StockRun:
         """The stock side computes its own positions and masks, with plain attention and with padding."""
-        hidden = self._stock_states(probe)
-        return self._pooled(hidden, torch.tensor([0, len(hidden)], device=self.device))[0]
-
-    def _stock_states(self, probe: Probe) -> torch.Tensor:
-        """Hidden states of a probe by the stock module, `[num_tokens, width]`."""
         num_tokens = len(probe.token_ids)
         ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
-        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.num_hidden
+        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.num_masked
+        inputs = {"input_ids": ids, "attention_mask": mask.long()}
+        if self._separator is not None:
+            inputs["token_type_ids"] = token_types(ids[0], self._separator)[None]
         with stock_attention("eager", self._config):
-            states = self.stock(input_ids=ids, attention_mask=mask.long(), use_cache=False).last_hidden_state
-        return cast(torch.Tensor, states)[0, :num_tokens]
+            if self._whole is not None:
+                logits = cast(Any, self._whole)(**inputs).logits
+                return cast(torch.Tensor, logits[0, :num_tokens] if logits.ndim == 3 else logits)
+            states = self.stock(**inputs, use_cache=False).last_hidden_state
+        return States(states[0, :num_tokens], [num_tokens])
+
+
+def token_types(token_ids: torch.Tensor, separator: int) -> torch.Tensor:
+    """`[num_tokens]`, int64: 0 up to the first separator of a pair, 1 behind it. No text becomes a separator."""
+    is_separator = token_ids.eq(separator).long()
+    return (is_separator.cumsum(0) - is_separator).clamp(max=1)
+
+
+def _is_plain(config: Any) -> bool:
+    """Whether each layer attends to all that came before, without biases, and gates by SiLU."""
+    windows = {*(getattr(config, "layer_types", None) or ["full_attention"])} - {"full_attention"}
+    is_causal = getattr(config, "is_causal", True) is not False
+    return is_causal and not windows and not config.attention_bias and config.hidden_act == "silu"
 
 
 def _rope_types(config: object) -> set[str]:

@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from transformers import AutoModel, PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures, read_clap_features
-from service.model.embedding_model import Grid, Probe, Tower
+from service.model.backbone import Grid, Needs, Probe, Tower
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
+from service.model.states import States
 from service.model.two_tower.clap_check import ClapCheck
 from service.model.two_tower.clap_mel import ClapMel
 from service.model.two_tower.single_items import by_length, split_items
 
 
 class Clap:
-    """An `EmbeddingModel` on a `ClapModel`."""
+    """A `Backbone` on a `ClapModel`."""
 
     def __init__(self, stock: PreTrainedModel, numbers: ClapFeatures) -> None:
         self.stock: Any = stock
@@ -34,7 +35,7 @@ class Clap:
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.patch_size = 1  # an audio file has no sides
         self.placeholder_ids = {"audio": int(self.stock.config.text_config.vocab_size)}
-        self.hidden_size = int(self.stock.config.projection_dim)
+        self.width = int(self.stock.config.projection_dim)
         self._numbers = numbers
         self._mel = ClapMel(numbers)
         self._check = ClapCheck(stock, numbers)
@@ -50,7 +51,7 @@ class Clap:
         """The audio tower with its projection, and the numbers of the features."""
         modules = torch.nn.ModuleDict({"tower": self.stock.audio_model, "projection": self.stock.audio_projection})
         config = f"{self.stock.config.audio_config.to_json_string()}{asdict(self._numbers)}"
-        return Tower(modules, config, self.hidden_size, self.dtype)
+        return Tower(modules, config, self.width, self.dtype)
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[1, num_tokens]`, from 0; the text tower counts its own."""
@@ -67,20 +68,23 @@ class Clap:
         return vector.contiguous()
 
     @torch.inference_mode()
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Audio files' vectors as they came; texts through their tower, equal lengths together."""
-        vectors, texts, rows = split_items(batch, self.hidden_size, self.device)
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """Final vectors: audio files' as they came; texts' by their tower, equal lengths together."""
+        vectors, texts, rows = split_items(batch, self.width, self.device)
         if texts:
             groups, places = by_length(texts)
             found = [self.stock.get_text_features(input_ids=ids.to(self.device)).pooler_output for ids in groups]
             vectors[rows] = torch.cat(found)[places].float()
-        return vectors
+        return States(vectors, [1] * len(vectors))
 
     def probes(self) -> Sequence[Probe]:
         """An audio file, and texts of two lengths."""
         return self._check.probes()
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
+    def stock_run(self, probe: Probe) -> States:
         """See `ClapCheck.vector`."""
-        return self._check.vector(probe)
+        return States(self._check.vector(probe)[None], [1])
+
+    def prepack(self) -> None:
+        """Nothing: its stock layers run as they are."""

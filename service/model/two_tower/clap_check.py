@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformers import ClapFeatureExtractor, PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures
-from service.model.embedding_model import Probe
+from service.model.backbone import Probe
 
 NUM_PADS = 3
 TEXT_LENGTHS = (12, 7, 12)

@@ -24,9 +24,9 @@ def split_items(
     num_items = len(batch.segment_lengths)
     starts = np.array([0, *accumulate(batch.segment_lengths)])
     vectors = torch.empty(num_items, hidden, dtype=torch.float32, device=device)
-    others = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
-    if batch.features is not None:
-        vectors[torch.from_numpy(others).to(device)] = batch.features.float()
+    others = np.searchsorted(starts, batch.visual_index, side="right") - 1
+    if batch.visual is not None:
+        vectors[torch.from_numpy(others).to(device)] = batch.visual.features.float()
     rows = np.setdiff1d(np.arange(num_items), others)
     token_ids = batch.token_ids.numpy()
     return vectors, [token_ids[starts[i] : starts[i + 1]] for i in rows], torch.from_numpy(rows)

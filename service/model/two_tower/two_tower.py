@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from transformers import AutoModel, PreTrainedModel
 
 from service.checkpoint.image_processor import Scaling, read_scaling
-from service.model.embedding_model import Grid, Probe, Tower
+from service.model.backbone import Grid, Needs, Probe, Tower
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
+from service.model.states import States
 from service.model.two_tower.single_items import split_items
 from service.model.two_tower.tower_texts import TowerTexts
 from service.model.two_tower.two_tower_check import TwoTowerCheck
@@ -26,7 +27,7 @@ NAFLEX = "siglip2"
 
 
 class TwoTower:
-    """An `EmbeddingModel` on a `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
+    """A `Backbone` on a `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
 
     Attributes:
         patch_size: pixels along one side of a unit of the grid: a patch of NaFlex, or the whole image.
@@ -44,7 +45,7 @@ class TwoTower:
         self._scaling = scaling
         self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
         self.placeholder_ids = {"image": int(self._text.vocab_size)}
-        self.hidden_size = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self.width = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
         self._texts = TowerTexts(stock, is_padded=self._is_padded)
         self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
 
@@ -60,7 +61,7 @@ class TwoTower:
         modules = torch.nn.ModuleDict({"tower": self.stock.vision_model})
         if hasattr(self.stock, "visual_projection"):
             modules["projection"] = self.stock.visual_projection
-        return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.hidden_size, self.dtype)
+        return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.width, self.dtype)
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[1, num_tokens]`, from 0."""
@@ -74,21 +75,24 @@ class TwoTower:
         return vector.contiguous()
 
     @torch.inference_mode()
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Images' vectors as they came; texts through their tower."""
-        vectors, texts, rows = split_items(batch, self.hidden_size, self.device)
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """Final vectors: images' as they came; texts' by their tower."""
+        vectors, texts, rows = split_items(batch, self.width, self.device)
         if texts:
             vectors[rows] = self._texts.vectors(texts).float()
-        return vectors
+        return States(vectors, [1] * len(vectors))
 
     def probes(self) -> Sequence[Probe]:
         """Texts of two lengths, one of them twice, and an image."""
         return self._check.probes()
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
+    def stock_run(self, probe: Probe) -> States:
         """See `TwoTowerCheck.vector`."""
-        return self._check.vector(probe)
+        return States(self._check.vector(probe)[None], [1])
+
+    def prepack(self) -> None:
+        """Nothing: its stock layers run as they are."""
 
 
 def image_inputs(

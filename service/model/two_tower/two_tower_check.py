@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from service.checkpoint.image_processor import Scaling
-from service.model.embedding_model import Probe
+from service.model.backbone import Probe
 from service.model.packed.packed_attention import stock_attention
 
 NUM_PADS = 3

@@ -36,7 +36,7 @@ CLASSES: Mapping[str, str] = {
     "jina_embeddings_v3": "JinaEmbeddingsV3ForSequenceClassification",
     "eurobert": "EuroBertForSequenceClassification",
 }
-"""model_type to the class whose head is known (`service/model/reranker/classifier_head.py`)."""
+"""model_type to the class (`service/model/heads/score.py` finds its head)."""
 NUM_SEPARATORS: Mapping[str, int] = {
     **dict.fromkeys(("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"), 1),
     **dict.fromkeys(("MPNetTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer"), 2),

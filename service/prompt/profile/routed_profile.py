@@ -35,7 +35,6 @@ def with_looked_up_queries(profile: Profile, found: SentenceFiles, router: Route
     }
     return replace(
         profile,
-        architecture="splade_router",
         default_instruction=None,
         input_types=input_types(DOCUMENT, query=QUERY),
         takes_instructions=False,

@@ -87,7 +87,7 @@ class BareForward:
         return sum(len(request.plan.ids) for group in self._ready[label].groups for request in group)
 
     def facts(self) -> dict[str, Any]:
-        return {"num_parameters": self._engine.num_parameters, "hidden": self._runner.hidden, "steps": self._num_steps}
+        return {"num_parameters": self._engine.num_parameters, "hidden": self._engine.hidden, "steps": self._num_steps}
 
     def _store(self, pixels: bytes) -> PixelSlot:
         """Pixels one behind the other, from the start again when the end is reached: old work is not run again."""

@@ -9,8 +9,9 @@ import torch
 from transformers import ClapFeatureExtractor
 
 from service.checkpoint.clap_features import ClapFeatures, read_clap_features
-from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.two_tower.clap_mel import ClapMel
+from service.outputs.plan import TokenPlan
 from tests.conftest import TOLERANCE
 from tests.models.audio.audios import tone
 from tests.models.audio.checkpoints import KINDS, MAX_S, RATE_HZ, make_checkpoint
@@ -50,7 +51,7 @@ def test_features_are_those_of_the_extractor(clap: Loaded, num_samples: int) -> 
 
 def test_audios_have_the_references_vectors(clap: Loaded) -> None:
     audios = [audio(length) for length in (800, MAX // 3, MAX + 1, 3 * MAX + 777)]
-    ours = torch.cat([clap.model.encode(torch.from_numpy(one)) for one in audios]).numpy()
+    ours = torch.cat([clap.model.backbone.encode(torch.from_numpy(one)) for one in audios]).numpy()
     theirs = clap.reference.audios(audios)
     assert np.abs(ours - theirs).max() <= TOLERANCE
     assert np.abs(theirs[1] - theirs[-1]).max() > 100 * TOLERANCE
@@ -59,7 +60,7 @@ def test_audios_have_the_references_vectors(clap: Loaded) -> None:
 def test_silence_and_noise_have_the_references_vectors(clap: Loaded) -> None:
     noise = np.random.default_rng(7).uniform(-1, 1, MAX // 2).astype(np.float32)
     for samples in (np.zeros(3 * MAX, np.float32), noise):
-        ours = clap.model.encode(torch.from_numpy(samples)).numpy()
+        ours = clap.model.backbone.encode(torch.from_numpy(samples)).numpy()
         assert np.abs(ours - clap.reference.audios([samples])).max() <= TOLERANCE
 
 
@@ -69,7 +70,7 @@ def test_what_the_front_cuts_off_is_not_heard(clap: Loaded) -> None:
     start, num_heard = clap.profile.audios.rule.crop(len(samples))
     heard = samples[start : start + num_heard]
     assert len(heard) == (len(samples) if ClapMel(read_clap_features(clap.folder)).fuses else MAX)
-    whole, part = (clap.model.encode(torch.from_numpy(one.copy())) for one in (samples, heard))
+    whole, part = (clap.model.backbone.encode(torch.from_numpy(one.copy())) for one in (samples, heard))
     assert torch.equal(whole, part)
 
 
@@ -86,13 +87,14 @@ def test_texts_have_the_references_vectors(clap: Loaded) -> None:
     texts = ["a dog barks", "rain on a tin roof, far away", "a dog barks", "thunder", "", "wind " * 15]
     theirs = clap.reference.texts(texts)
     ids = [clap.reference.tokenizer(text)["input_ids"] for text in texts]
-    features = clap.model.encode(torch.from_numpy(audio(800)))
-    ids.insert(2, [clap.model.placeholder_ids["audio"]])
+    features = clap.model.backbone.encode(torch.from_numpy(audio(800)))
+    ids.insert(2, [clap.model.backbone.placeholder_ids["audio"]])
     lengths = [len(one) for one in ids]
     place = lengths[0] + lengths[1]
     packed = torch.tensor([token for one in ids for token in one])
-    batch = PackedBatch(packed, torch.zeros(1, len(packed)), lengths, torch.tensor([place]), features)
-    ours = clap.model.embed(batch).numpy()
+    visual, plans = VisualTokens(torch.tensor([place]), features), [TokenPlan(one) for one in ids]
+    batch = PackedBatch(packed, torch.zeros(1, len(packed)), lengths, visual, plans)
+    ours = clap.model.embed(batch, [("dense",)] * len(ids))["dense"].rows.numpy()
     assert np.abs(np.delete(ours, 2, axis=0) - theirs).max() <= TOLERANCE
     assert np.array_equal(ours[2], features[0].numpy())
 
@@ -102,4 +104,4 @@ def test_the_plan_is_of_the_files(clap: Loaded) -> None:
     assert profile.audios is not None
     assert (profile.name, profile.modalities, profile.images) == ("clap", ("text", "audio"), None)
     assert (profile.audios.rule.rate_hz, profile.dimensions, profile.max_tokens) == (RATE_HZ, 24, 64)
-    assert profile.media_tokens == (clap.model.placeholder_ids["audio"],)
+    assert profile.media_tokens == (clap.model.backbone.placeholder_ids["audio"],)

@@ -92,13 +92,13 @@ def test_every_kind_is_the_references_in_batches_of_all_kinds_and_alone(served: 
 
 def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyPatch) -> None:
     num_tokens: list[int] = []
-    before = served.model._part
+    before = served.model.backbone._part
 
     def counted(token_ids: torch.Tensor, *rest: object) -> torch.Tensor:
         num_tokens.append(len(token_ids))
         return before(token_ids, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(served.model, "_part", counted)
+    monkeypatch.setattr(served.model.backbone, "_part", counted)
     waiting = served.asked(TEXTS[:3], [ALL] * 3)
     served.isolated(TEXTS[:3], [ALL] * 3)
     assert num_tokens == [sum(len(one.request.plan.ids) for one in waiting)]

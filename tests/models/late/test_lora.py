@@ -176,6 +176,6 @@ def test_scaling_by_the_ranks_root_is_known(base: Path, tmp_path: Path) -> None:
     found = find_checkpoint(str(adapter(tmp_path / "adapter", base, use_rslora=True)), None)
     plain = find_checkpoint(str(adapter(tmp_path / "plain", base, lora_alpha=24)), None)
     models = [load(one.folder) for one in (found, plain)]
-    first, second = (torch.cat([model.stock_vector(probe) for probe in model.probes()]) for model in models)
+    first, second = (torch.cat([model.stock_rows(probe) for probe in model.backbone.probes()]) for model in models)
     assert json.loads((found.folder / JOINED / "config.json").read_text())["r"] == 4  # its root is half of it
     assert torch.equal(first, second)

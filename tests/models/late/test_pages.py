@@ -18,6 +18,7 @@ from service.engine.scheduling.waiting import Waiting
 from service.errors import InputError, ModelError
 from service.ipc.messages import Failure, Request
 from service.media.error_location import ErrorLocation
+from service.model.heads.head import HeadRows
 from service.outputs.plan import TokenPlan
 from service.outputs.tokens import TokensAsk
 from service.prompt.prompt import Prompt
@@ -146,9 +147,9 @@ def test_what_the_reference_has_no_prompt_for_is_refused(
 
 
 def test_positions_counted_the_other_way_would_give_other_vectors(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not hasattr(both.served.model, "_counts_plainly"):
+    if not hasattr(both.served.model.backbone, "_counts_plainly"):
         pytest.skip("its positions are those of a text, or of Qwen3-VL")
-    monkeypatch.setattr(both.served.model, "_counts_plainly", not both.served.model._counts_plainly)
+    monkeypatch.setattr(both.served.model.backbone, "_counts_plainly", not both.served.model.backbone._counts_plainly)
     assert both.off(TALL) > 100 * TOLERANCE
 
 
@@ -156,10 +157,11 @@ def test_the_known_answer_check_looks_at_every_vector(both: Both, monkeypatch: p
     model = both.served.model
     embed = model.embed
 
-    def one_is_wrong(batch: object) -> torch.Tensor:
-        vectors: torch.Tensor = embed(batch).clone()
-        vectors[3] = vectors[3].flip(0)
-        return vectors
+    def one_is_wrong(*batch: object) -> dict[str, HeadRows]:
+        found: HeadRows = embed(*batch)["tokens"]
+        rows = found.rows.clone()
+        rows[3] = rows[3].flip(0)
+        return {"tokens": HeadRows(rows, found.counts)}
 
     monkeypatch.setattr(model, "embed", one_is_wrong)
     with pytest.raises(ModelError, match="known-answer check"):
@@ -170,8 +172,8 @@ def test_the_towers_width_is_that_of_features_and_not_of_vectors(both: Both) -> 
     if both.form.profile not in ("colqwen2", "colmodernvbert"):
         pytest.skip("its tower is that of the embedders")
     tall, wide, width = (56, 84, 64) if both.form.most else (TILE, 2 * TILE, 32)
-    features = both.served.model.encode(torch.zeros(tall, wide, 3, dtype=torch.uint8))
-    assert both.served.model.tower.feature_width == features.shape[1] == width
+    features = both.served.model.backbone.encode(torch.zeros(tall, wide, 3, dtype=torch.uint8))
+    assert both.served.model.backbone.tower.feature_width == features.shape[1] == width
 
 
 def test_a_prompt_with_one_vector_that_is_not_finite_has_no_answer_and_its_neighbors_do(served: Served) -> None:
@@ -179,7 +181,8 @@ def test_a_prompt_with_one_vector_that_is_not_finite_has_no_answer_and_its_neigh
     requests = [Request(id=id_, plan=TokenPlan([7] * num), asks=(output,)) for id_, num in enumerate((3, 5, 2))]
     raw = torch.randn(10, 128, generator=torch.Generator().manual_seed(1))
     raw[6, 17] = float("nan")
-    first, failed, last = served.runner.finish(raw, requests)
+    found = {"tokens": HeadRows(raw, [3, 5, 2])}
+    first, failed, last = served.runner.finish(found, requests)
     assert failed is None
     assert first is not None
     assert last is not None
@@ -187,15 +190,14 @@ def test_a_prompt_with_one_vector_that_is_not_finite_has_no_answer_and_its_neigh
     bits = np.frombuffer(last["multi_ubinary"], np.uint8).reshape(2, 16)
     assert np.array_equal(np.unpackbits(bits, axis=1), raw[8:].numpy() >= 0)
     raw[6] = 0  # a vector without direction is none
-    assert [row is None for row in served.runner.finish(raw, requests)] == [False, True, False]
+    assert [row is None for row in served.runner.finish(found, requests)] == [False, True, False]
 
 
 def test_those_who_asked_for_the_same_prompt_each_get_all_of_its_vectors(served: Served) -> None:
-    ask = TokensAsk(dimensions=128)
-    short, long = (Request(id=num, plan=TokenPlan([7] * num), asks=(ask,)) for num in (2, 3))
     raw = torch.randn(5, 128, generator=torch.Generator().manual_seed(2))
-    got = served.runner.repeat(raw, [short, long], [2, 1])
-    assert torch.equal(got, torch.cat([raw[:2], raw[:2], raw[2:]]))
+    got = served.runner.of({"tokens": HeadRows(raw, [2, 3])}, [0, 0, 1])["tokens"]
+    assert torch.equal(got.rows, torch.cat([raw[:2], raw[:2], raw[2:]]))
+    assert got.counts == [2, 2, 3]
 
 
 def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(served: Served) -> None:
@@ -207,7 +209,8 @@ def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(se
     ]
     coalescing: Coalescing[torch.Tensor] = Coalescing(ResultCache(0))
     isolation = Isolation(served.runner, lambda *_: None, EncoderCache(0), coalescing, 100)
-    rows = [row for _, row in isolation.finish(raw, [Waiting(one, 0.0, []) for one in requests])]
+    found = {"tokens": HeadRows(raw, lengths)}
+    rows = [row for _, row in isolation.finish(found, [Waiting(one, 0.0, []) for one in requests])]
     assert isinstance(rows[2], Failure)
     want = torch.nn.functional.normalize(raw, dim=1).split(lengths)
     for index in (0, 1, 3):

@@ -97,7 +97,7 @@ def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(serv
     prompts = script.check(served, [(" ".join(TEXTS[:6]), document) for document in TEXTS])
     token_ids, lengths = np.concatenate([one.plan.ids for one in prompts]), [len(one.plan.ids) for one in prompts]
     assert len(plan_segments(token_ids, lengths, np.zeros(0, np.int64)).tokens) < sum(lengths) / 2
-    assert served.model.language is not None  # the decoder that shares
+    assert served.model.backbone.language is not None  # the decoder that shares
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_other_layers_run_on_the_stock_modules(tmp_path: Path, keys: dict[str, o
         weights |= {name.replace(".weight", ".bias"): torch.randn(len(weights[name])) * 0.1 for name in names}
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     served = Served(folder)
-    assert served.model.language is None
+    assert served.model.backbone.language is None
     Script(folder).check(served, PAIRS[:4])
 
 

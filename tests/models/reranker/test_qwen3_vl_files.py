@@ -15,7 +15,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
 from service.media.resize.image_rule import PixelRule
-from service.model.reranker.answer_row import load_answer_row
+from service.model.heads.score import load_answer_row
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Role, Turn
 from service.prompt.detect import load_profile
@@ -126,7 +126,7 @@ def difference(head: torch.Tensor, vocab: dict[str, int]) -> torch.Tensor:
 def test_the_check_at_start_finds_a_wrong_head() -> None:
     model = load(CHECKPOINT, FAMILY)
     check_forward(model)
-    wrong = [-model.stock_vector(probe).numpy() for probe in model.probes()]
+    wrong = [-model.stock_rows(probe).numpy() for probe in model.backbone.probes()]
     with pytest.raises(Exception, match=r"gave cosine -(1|0\.99999)"):
         check_forward(model, wrong)
 

@@ -15,9 +15,11 @@ from service.checkpoint.sparse.splade_files import SpladePooling
 from service.errors import ModelError
 from service.ipc.messages import Request
 from service.ipc.prompt_digest import prompt_digest
-from service.model.linear.products import PackedModule, packed_products
-from service.model.stock import splade as splade_module
-from service.model.stock.splade import pool_logits, weigh
+from service.model.heads import sparse as sparse_head
+from service.model.heads.head import HeadRows
+from service.model.heads.sparse import pool_logits, weigh
+from service.model.linear.cpu_backend import packed_products
+from service.model.linear.products import PackedModule
 from service.outputs.plan import TokenPlan
 from service.outputs.sparse import SPARSE, SparseAsk, unpack_sparse
 from tests.conftest import TOLERANCE
@@ -106,17 +108,16 @@ def test_chunks_of_any_size_give_the_same_weights(how: SpladePooling, num_at_onc
 
 
 def test_logits_of_a_batch_are_never_there_together(bert: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splade_module, "CHUNK_BYTES", 7 * 4 * 400)
+    monkeypatch.setattr(sparse_head, "CHUNK_BYTES", 7 * 4 * 400)
     sizes: list[int] = []
-    before = bert.model._head
+    before = bert.model.own.chunk
 
     def watched(states: torch.Tensor) -> torch.Tensor:
         sizes.append(len(states))
         found: torch.Tensor = before(states)
         return found
 
-    watched.hidden_size = before.hidden_size  # type: ignore[attr-defined]
-    monkeypatch.setattr(bert.model, "_head", watched)
+    monkeypatch.setattr(bert.model.own, "chunk", watched)
     bert.rows(prompts(bert, ["a red bicycle against a wall", "two green doors and a window " * 20]))
     assert max(sizes) <= 7
     assert len(sizes) > 10
@@ -125,20 +126,21 @@ def test_logits_of_a_batch_are_never_there_together(bert: Served, monkeypatch: p
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_layer_of_the_head_stays_with_torch_where_packed_products_are_faster(made: Make, name: str) -> None:
     model = Served(made(name, "max", "relu")).model
-    if packed_products(model.device, model.dtype) is None:
+    if packed_products(model.backbone.device, model.backbone.dtype) is None:
         pytest.skip("not on this processor")
-    own = {id(one) for one in model.whole.base_model.modules()}
-    head = [one for one in model.whole.modules() if id(one) not in own]
+    whole = model.own._whole
+    own = {id(one) for one in whole.base_model.modules()}
+    head = [one for one in whole.modules() if id(one) not in own]
     assert not any(type(one) is torch.nn.Linear for one in head)
     assert sum(isinstance(one, PackedModule) for one in head) == 2
 
 
 def test_a_kept_vector_is_the_fresh_one_bit_for_bit_and_small(bert: Served) -> None:
     waiting = bert.waiting(prompts(bert, ["a red bicycle", "ein grünes Tor"]))
-    raw, requests = bert.runner.embed(waiting), [one.request for one in waiting]
-    kept = bert.runner.to_keep(raw, requests)
+    found, requests = bert.runner.embed(waiting), [one.request for one in waiting]
+    kept = bert.runner.to_keep(found)
     again = bert.runner.finish(bert.runner.kept([one for one in kept if one is not None]), requests)
-    assert again == bert.runner.finish(raw, requests)
+    assert again == bert.runner.finish(found, requests)
     assert all(one is not None and len(one) < 4 * bert.profile.dimensions * 2 for one in kept)
 
 
@@ -146,17 +148,23 @@ def test_a_weight_that_is_not_finite_fails_its_text_alone(bert: Served) -> None:
     requests = [one.request for one in bert.waiting(prompts(bert, ["one", "two", "none"]))]
     raw = torch.zeros(3, bert.profile.dimensions)
     raw[0, 5], raw[1, 7] = 2.0, float("inf")
-    first, failed, empty = bert.runner.finish(raw, requests)
+    found = {"sparse": HeadRows(raw, [1] * 3)}
+    first, failed, empty = bert.runner.finish(found, requests)
     assert failed is None
     assert first is not None
     assert [one.tolist() for one in unpack_sparse(first[SPARSE])] == [[5], [2.0]]
     assert empty == {SPARSE: b""}
-    assert bert.runner.to_keep(raw, requests)[1] is None
+    assert bert.runner.to_keep(found)[1] is None
 
 
 def test_a_forward_that_is_off_is_found_at_start(bert: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     embed = bert.model.embed
-    monkeypatch.setattr(bert.model, "embed", lambda batch: embed(batch).roll(1, dims=-1))
+
+    def turned(*batch: object) -> dict[str, HeadRows]:
+        found = embed(*batch)["sparse"]
+        return {"sparse": HeadRows(found.rows.roll(1, dims=-1), found.counts)}
+
+    monkeypatch.setattr(bert.model, "embed", turned)
     with pytest.raises(ModelError, match="known-answer check"):
         bert.check()
 
@@ -188,7 +196,7 @@ def test_a_query_runs_no_forward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def fail(*_: Any) -> torch.Tensor:
         raise AssertionError("a forward")
 
-    monkeypatch.setattr(model.model, "_part", fail)
+    monkeypatch.setattr(model.model.backbone, "_part", fail)
     assert model.rows(prompts(model, ["a red bicycle"], "query"))
     with pytest.raises(AssertionError, match="a forward"):
         model.rows(prompts(model, ["a red bicycle"], "document"))

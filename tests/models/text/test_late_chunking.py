@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from schemas.endpoints.embeddings import EmbeddingResponse
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.messages import Request
+from service.model.heads.head import HeadRows
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
@@ -101,16 +102,16 @@ def test_windows_and_ordinary_texts_in_one_forward(served: Callable[[str], Serve
     bare = msgspec.structs.replace(window, plan=msgspec.structs.replace(window.plan, spans=()))
     waiting = one.waiting([first, window, second, bare, third])
     runner, requests = one.runner, [each.request for each in waiting]
-    raw = runner.embed(waiting)
+    found = runner.embed(waiting)
     whole = one.reference.encode("".join(CHUNKS))
     late, texts = late_vectors(one.reference, CHUNKS), one.reference.encode(ORDINARY[:3])
     want = np.concatenate([texts[:1], late, texts[1:2], whole[None], texts[2:]])
-    kept = runner.to_keep(raw, requests)
-    twice = runner.repeat(raw, requests, [1, 2, 1, 1, 1])
-    assert len(twice) == len(raw) + len(CHUNKS)
-    for rows in (runner.finish(raw, requests), runner.finish(runner.kept([row for row in kept if row]), requests)):
-        found = np.concatenate([np.frombuffer(row["float32"], np.float32) for row in rows if row])
-        assert np.abs(found.reshape(want.shape) - want).max() <= TOLERANCE
+    kept = runner.to_keep(found)
+    twice = runner.of(found, [0, 1, 1, 2, 3, 4])["dense"]
+    assert len(twice.rows) == sum(twice.counts) == len(found["dense"].rows) + len(CHUNKS)
+    for rows in (runner.finish(found, requests), runner.finish(runner.kept([row for row in kept if row]), requests)):
+        got = np.concatenate([np.frombuffer(row["float32"], np.float32) for row in rows if row])
+        assert np.abs(got.reshape(want.shape) - want).max() <= TOLERANCE
 
 
 def test_a_chunk_whose_mean_is_not_finite_spoils_its_text_alone(served: Callable[[str], ServedText]) -> None:
@@ -120,10 +121,12 @@ def test_a_chunk_whose_mean_is_not_finite_spoils_its_text_alone(served: Callable
     requests = [
         Request(id=i, plan=TokenPlan([0, 5, 6, 2], spans=spans), asks=(output,)) for i, spans in enumerate(asked)
     ]
-    raw = one.runner.embed([Waiting(request, 0.0, []) for request in requests]).clone()
-    raw[2, 0] = float("nan")
-    assert [row is None for row in one.runner.finish(raw, requests)] == [False, True, False]
-    assert [row is None for row in one.runner.to_keep(raw, requests)] == [False, True, False]
+    dense = one.runner.embed([Waiting(request, 0.0, []) for request in requests])["dense"]
+    rows = dense.rows.clone()
+    rows[2, 0] = float("nan")
+    found = {"dense": HeadRows(rows, dense.counts)}
+    assert [row is None for row in one.runner.finish(found, requests)] == [False, True, False]
+    assert [row is None for row in one.runner.to_keep(found)] == [False, True, False]
 
 
 def test_chunks_have_the_means_of_one_forward_of_the_text(many: Many, name: str) -> None:

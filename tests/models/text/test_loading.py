@@ -14,7 +14,7 @@ from transformers import AutoConfig
 from service.checkpoint.config_files import CheckpointFiles
 from service.errors import ModelError
 from service.model.architectures import load_model
-from service.model.stock.text_encoder import TextEncoder
+from service.model.model import Model
 from service.prompt.profile.text_profile import make_text_profile
 from tests.models.text.conftest import ServedText
 
@@ -34,8 +34,8 @@ def copy(served: Callable[[str], ServedText], tmp_path: Path) -> Copy:
     return copy
 
 
-def load(folder: Path) -> TextEncoder:
-    return TextEncoder.load(folder, torch.device("cpu"), torch.float32, "mean")
+def load(folder: Path) -> Model:
+    return load_model("text_encoder", folder, torch.device("cpu"), torch.float32, "mean")
 
 
 def without(path: Path, part: str) -> int:
@@ -48,7 +48,7 @@ def without(path: Path, part: str) -> int:
 def test_a_missing_pooler_is_not_missed(copy: Copy) -> None:
     folder = copy("bert")
     assert without(folder / "model.safetensors", "pooler") > 0
-    assert load(folder).hidden_size == 32
+    assert load(folder).own.hidden_size == 32
 
 
 def test_a_missing_tensor_ends_the_start(copy: Copy) -> None:
@@ -60,7 +60,7 @@ def test_a_missing_tensor_ends_the_start(copy: Copy) -> None:
 
 def test_dense_weights_have_the_shapes_that_their_file_says(copy: Copy) -> None:
     folder = copy("gemma3_text")
-    assert load(folder).hidden_size == 32
+    assert load(folder).own.hidden_size == 32
     without(folder / "3_Dense" / "model.safetensors", "bias")
     with pytest.raises(ModelError, match=r"3_Dense has tensors .* expected .*linear\.bias"):
         load(folder)
@@ -87,7 +87,7 @@ def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
 
 
 def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], ServedText]) -> None:
-    packed = {name: served(name).runner._model.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
+    packed = {name: served(name).runner._model.backbone.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
     assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
 
 
@@ -121,14 +121,14 @@ def test_heads_of_other_tasks_are_not_missed(
     config.tie_word_embeddings = False
     stock(config).save_pretrained(other)
     shutil.copyfile(other / "model.safetensors", folder / "model.safetensors")
-    assert load(folder).hidden_size == 32
+    assert load(folder).own.hidden_size == 32
 
 
 def test_buffers_of_older_releases_are_not_missed(copy: Copy) -> None:
     folder = copy("bert")
     path = folder / "model.safetensors"
     save_file(load_file(path) | {"embeddings.position_ids": torch.arange(8)[None]}, path, {"format": "pt"})
-    assert load(folder).hidden_size == 32
+    assert load(folder).own.hidden_size == 32
 
 
 def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
@@ -141,7 +141,7 @@ def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
         load(folder)
     own = {"cenote": {"unread_tensors": ["mlp.", "x.lora_"]}}
     config.write_text(json.dumps(json.loads(config.read_text()) | own))
-    assert load(folder).hidden_size == 32
+    assert load(folder).own.hidden_size == 32
 
 
 def test_missing_tensors_beside_code_that_is_never_run_say_so(copy: Copy) -> None:
@@ -165,4 +165,4 @@ def test_a_family_may_name_the_class_the_pooling_and_the_prompts(copy: Copy) -> 
     assert (profile.pooling, profile.input_types["search_query"]) == ("cls", "q: ")
     assert profile.default_instruction is None
     model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
-    assert type(model.stock).__name__ == "BertModel"
+    assert type(model.backbone.stock).__name__ == "BertModel"

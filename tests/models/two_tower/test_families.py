@@ -98,14 +98,15 @@ def test_a_long_text_is_refused_or_cut_where_the_reference_cuts_it(family: Tower
 def test_the_check_at_start_passes_in_half_precision(family: Towers) -> None:
     half = load_model("two_tower", family.folder, torch.device("cpu"), torch.bfloat16, family.profile.pooling)
     check_forward(half)
-    assert half.encode(torch.zeros(half.patch_size, half.patch_size, 3, dtype=torch.uint8)).dtype == torch.bfloat16
+    side = half.backbone.patch_size
+    assert half.backbone.encode(torch.zeros(side, side, 3, dtype=torch.uint8)).dtype == torch.bfloat16
 
 
 def test_a_check_that_the_forward_fails_stops_the_start(two_towers: Callable[[str], Towers]) -> None:
     folder = two_towers("clip").folder
     model = load_model("two_tower", folder, torch.device("cpu"), torch.float32, "last_token")
-    assert isinstance(model, TwoTower)
-    model._scaling = Scaling(1 / 255, (0.0, 0.0, 0.0), (0.1, 1.0, 1.0))
+    assert isinstance(model.backbone, TwoTower)
+    model.backbone._scaling = Scaling(1 / 255, (0.0, 0.0, 0.0), (0.1, 1.0, 1.0))
     with pytest.raises(ModelError, match="known-answer check"):
         check_forward(model)
 

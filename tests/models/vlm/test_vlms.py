@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from service.errors import InputError, ModelError
+from service.model.architectures import pooled_model
 from service.model.stock.stock_vlm import StockVlm
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
@@ -63,8 +64,8 @@ def test_a_batch_of_all_cases_gives_what_each_gives_alone(both: Both) -> None:
 @pytest.mark.parametrize("name", ["gme", "nomic"])
 def test_positions_counted_the_other_way_would_give_another_vector(all_of_them: dict[str, Both], name: str) -> None:
     both, case = all_of_them[name], ("What is this?", [TALL], None)
-    ours = both.served.model
-    with both.served.running(StockVlm(ours.stock, ours._patches, counts_plainly=name == "nomic")):
+    ours = both.served.model.backbone
+    with both.served.running(pooled_model(StockVlm(ours.stock, ours._patches, counts_plainly=name == "nomic"))):
         assert both.off(case) > 100 * TOLERANCE
 
 
@@ -84,14 +85,14 @@ def test_a_prompt_ends_in_the_token_that_is_pooled_and_counts_its_visual_tokens(
 
 
 def test_the_known_answer_check_sees_a_packed_forward_that_differs(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    attention = both.served.model._language.layers[0].self_attn
+    attention = both.served.model.backbone._language.layers[0].self_attn
     monkeypatch.setattr(attention, "scaling", attention.scaling * 1.5)
     with pytest.raises(ModelError, match="known-answer check"):
         both.served.check()
 
 
 def test_images_are_shared_by_the_content_of_their_pixels_and_the_towers_numbers(both: Both) -> None:
-    model = both.served.model
+    model = both.served.model.backbone
     assert model.tower.feature_width == 64
     assert "mean" in model.tower.config_json
     assert model.encode(torch.zeros(56, 84, 3, dtype=torch.uint8)).shape == (6, 64)
@@ -117,8 +118,8 @@ def test_chunks_of_a_text_have_the_means_of_their_tokens_beside_an_image(all_of_
     found = both.served.vectors([both.prompt(image), window, both.prompt(text)])
     assert np.abs(found[1:4] - want).max() <= TOLERANCE
     assert np.abs(found[[0, 4]] - np.stack([both.script(*image), both.script(*text)])).max() <= TOLERANCE
-    ours = both.served.model
-    with both.served.running(StockVlm(ours.stock, ours._patches, "mean")):  # of the whole prompt
+    ours = both.served.model.backbone
+    with both.served.running(pooled_model(StockVlm(ours.stock, ours._patches), "mean")):  # of the whole prompt
         assert both.off(image) > 100 * TOLERANCE
 
 

@@ -18,7 +18,7 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.scheduler import Scheduler
 from service.ipc.messages import Failure, Media, PixelSlot, Request
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.architectures import load_model
 from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
@@ -58,13 +58,15 @@ class OwnEngine:
     def __init__(self, wrap: Callable[[ModelRunner], Any] = lambda runner: runner) -> None:
         logging.disable(logging.CRITICAL)  # each contained failure is a trace in the log, thousands of them
         torch.set_num_threads(1)
-        model = Qwen3VLEmbedding.load(CHECKPOINT, torch.device("cpu"), torch.float32, "last_token")
+        model = load_model("qwen3_vl", CHECKPOINT, torch.device("cpu"), torch.float32, "last_token")
+        stock: Any = model.own_decoder and model.own_decoder.stock
         with torch.no_grad():
-            model.stock.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
-        self.config = model.stock.config
+            stock.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
+        self.config = stock.config
         sizes = [SIDES[index % len(SIDES)] for index in range(NUM_IMAGES)]
         pixels = np.random.default_rng(0).integers(0, 256, sum(3 * h * w for h, w in sizes), dtype=np.uint8)
         self.images = _slots(sizes)
+        self._hidden = model.own.hidden_size
         self.runner = ModelRunner(model, memoryview(pixels.tobytes()))
         self.scheduler: Scheduler[torch.Tensor] = Scheduler(
             EncoderCache(1 << 28), max_batch_tokens=8192, max_batch_requests=64, max_encoder_tokens=2048
@@ -97,7 +99,7 @@ class OwnEngine:
 
     def ask(self, contents: Sequence[Content]) -> list[Answer]:
         """The answers to contents that come together, in order."""
-        requests = [one.request(self._next_id + i, self.runner.hidden) for i, one in enumerate(contents)]
+        requests = [one.request(self._next_id + i, self._hidden) for i, one in enumerate(contents)]
         self._next_id += len(requests)
         self._rig.submit(*requests)
         answers: dict[int, Answer] = {}

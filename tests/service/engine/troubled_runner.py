@@ -60,21 +60,18 @@ class TroubledRunner:
     def take_num_reused(self) -> int:
         return 0
 
-    def num_vectors(self, request: Request) -> int:
-        return 1
-
     def num_rows(self, request: Request, ask: OutputAsk) -> int:
         return 1
 
-    def repeat(self, raw: torch.Tensor, requests: list[Request], times: list[int]) -> torch.Tensor:
-        return raw.repeat_interleave(torch.tensor(times))
+    def of(self, raw: torch.Tensor, prompts: Sequence[int]) -> torch.Tensor:
+        return raw[list(prompts)]
 
     def finish(self, raw: torch.Tensor, requests: list[Request]) -> Any:
         if any(request.asks == (UNFINISHED,) for request in requests):
             raise RuntimeError("a kernel that does not know this length")
         return [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
 
-    def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
+    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
         return [None if first == NOT_FINITE else int(first).to_bytes(2, "big") for first in raw]
 
     def kept(self, vectors: list[bytes]) -> torch.Tensor:

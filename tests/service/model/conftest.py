@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cenote_kernels.cpu.library import runs_on
-from service.model.linear.prepacked_linear import can_prepack
+from service.model.linear.cpu_backend import can_prepack
 from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 
 CPU = torch.device("cpu")

@@ -1,6 +1,7 @@
 """Ten thousand distinct images through the engine's loop, features being real tensors: the cache ends at its cap."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.shared_tiers.host_pages import HostPages
-from service.ipc.messages import Media, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot
 from tests.builders import engine_request
 from tests.service.engine.loop_rig import LoopRig
 
@@ -39,14 +40,11 @@ class TensorRunner:
                 assert bool((features == float(int.from_bytes(media.key, "little"))).all()), "another image's features"
         return torch.zeros(len(batch), 8)
 
-    def num_vectors(self, request: Request) -> int:
+    def num_rows(self, request: Any, ask: Any) -> int:
         return 1
 
-    def num_rows(self, request: Request, ask: Any) -> int:
-        return 1
-
-    def repeat(self, raw: torch.Tensor, requests: list[Any], times: list[int]) -> torch.Tensor:
-        return raw.repeat_interleave(torch.tensor(times), dim=0)
+    def of(self, raw: torch.Tensor, prompts: Sequence[int]) -> torch.Tensor:
+        return raw[list(prompts)]
 
     def finish(self, raw: torch.Tensor, requests: list[Any]) -> list[dict[str, bytes]]:
         assert len(raw) == len(requests)

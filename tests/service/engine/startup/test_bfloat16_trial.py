@@ -8,33 +8,32 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
-from transformers import Qwen3VLModel
 
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import bfloat16_trial
-from service.engine.startup.bfloat16_trial import NUM_PROMPTS, has_bfloat16, say_if_faster, try_bfloat16, warn_if_slower
+from service.engine.startup.bfloat16_trial import NUM_PROMPTS, say_if_faster, try_bfloat16, warn_if_slower
 from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
-from service.model.linear import processor
-from service.model.linear.products import packed_products
-from service.model.load import load_stock
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.architectures import load_model
+from service.model.linear import cpu_backend
+from service.model.linear.cpu_backend import has_bfloat16, packed_products
+from service.model.model import Model
 from tests.conftest import LiveServer
 
 CPU = torch.device("cpu")
 
 
-def loaded(dtype: torch.dtype) -> Qwen3VLEmbedding:
+def loaded(dtype: torch.dtype) -> Model:
     if packed_products(CPU, torch.bfloat16) is None:
         pytest.skip("no oneDNN for bfloat16 on this processor")
-    return Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+    return load_model("qwen3_vl", CHECKPOINT, CPU, dtype, "last_token")
 
 
 def test_the_line_has_the_cosine_of_a_model_in_bfloat16(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(bfloat16_trial, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(cpu_backend, "has_bfloat16", lambda: True)
     monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", 0)
     model, half = loaded(torch.float32), loaded(torch.bfloat16)
     answers, trial = known_answers(model), try_bfloat16(model)
@@ -42,8 +41,10 @@ def test_the_line_has_the_cosine_of_a_model_in_bfloat16(
     prepack(model, with_decoder=True)
     prepack(half, with_decoder=True)
     check_forward(model, answers)
-    batch = known_prompts(model.language.embed_tokens.num_embeddings, NUM_PROMPTS)
-    want, other = (one.language.forward(batch, last_only=True).float() for one in (model, half))
+    assert model.own_decoder is not None
+    assert half.own_decoder is not None
+    batch = known_prompts(model.own_decoder.language.embed_tokens.num_embeddings, NUM_PROMPTS)
+    want, other = (one.own_decoder.language.forward(batch, last_only=True).float() for one in (model, half))
     assert cosine_similarity(trial.vectors, other, dim=-1).min() > 0.9999  # norms of a whole model are rounded, too
     with caplog.at_level(logging.INFO, "cenote.engine"):
         say_if_faster(model, trial)
@@ -54,7 +55,7 @@ def test_the_line_has_the_cosine_of_a_model_in_bfloat16(
 
 
 def test_nothing_is_said_of_a_small_gain(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(bfloat16_trial, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(cpu_backend, "has_bfloat16", lambda: True)
     monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", float("inf"))
     model = loaded(torch.float32)
     with caplog.at_level(logging.INFO, "cenote.engine"):
@@ -67,7 +68,7 @@ def test_nothing_is_said_of_a_small_gain(monkeypatch: pytest.MonkeyPatch, caplog
 def test_a_format_in_which_a_product_takes_longer_is_warned_of(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    half = Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+    half = load_model("qwen3_vl", CHECKPOINT, CPU, dtype, "last_token")
     for least, is_said in ((0, True), (float("inf"), False)):
         monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", least)
         caplog.clear()
@@ -78,7 +79,7 @@ def test_a_format_in_which_a_product_takes_longer_is_warned_of(
         )
     monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", 0)
     caplog.clear()
-    warn_if_slower(Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32)))
+    warn_if_slower(load_model("qwen3_vl", CHECKPOINT, CPU, torch.float32, "last_token"))
     assert not caplog.records
 
 
@@ -94,7 +95,7 @@ def test_the_start_says_it_where_the_processor_has_no_such_instructions(
 
 def test_there_is_no_trial_where_it_could_not_be_faster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    monkeypatch.setattr(processor, "CPUINFO", cpuinfo)
+    monkeypatch.setattr(cpu_backend, "CPUINFO", cpuinfo)
     model = loaded(torch.float32)
     assert try_bfloat16(model) is None
     for flags, is_there in (("avx2 avx512f", False), ("avx512f avx512_bf16 gfni", True), ("amx_bf16", True)):

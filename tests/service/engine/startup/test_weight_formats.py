@@ -11,13 +11,15 @@ from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import NUM_PROMPTS, check_int8, prepack, use_int8
 from service.errors import ModelError
+from service.model.architectures import pooled_model
+from service.model.linear.cpu_backend import packed_products
 from service.model.linear.int8_linear import GREATEST_IN_16_BITS, Int8Linear, exact_row_integer
 from service.model.linear.linear import Linear
-from service.model.linear.products import packed_products, torchs
+from service.model.linear.products import torchs
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 
 CPU = torch.device("cpu")
 NOTHING = torch.zeros(0, dtype=torch.int64)
@@ -29,9 +31,9 @@ def model() -> Qwen3VLModel:
 
 
 def in_int8(stock: Qwen3VLModel) -> LanguageModel:
-    model = Qwen3VLEmbedding(stock)
-    use_int8(model)
-    return model.language
+    backbone = Qwen3VL(stock)
+    use_int8(pooled_model(backbone))
+    return backbone.language
 
 
 def test_the_built_in_model_bears_int8(model: Qwen3VLModel) -> None:
@@ -52,13 +54,14 @@ def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
 def test_a_prepacked_model_passes_the_check_without_its_stock_decoder(dtype: torch.dtype) -> None:
     if packed_products(CPU, dtype) is None:
         pytest.skip("not used on this processor")
-    model = Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
-    answers, language = known_answers(model), model.language
+    backbone = Qwen3VL(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+    model = pooled_model(backbone)
+    answers, language = known_answers(model), backbone.language
     prepack(model, with_decoder=False)
-    assert model.language is language
+    assert backbone.language is language
     prepack(model, with_decoder=True)
-    assert model.language is not language
-    layers = model.stock.language_model.layers
+    assert backbone.language is not language
+    layers = backbone.stock.language_model.layers
     assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
     check_forward(model, answers)
 
@@ -85,7 +88,7 @@ def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
     int8, batch = in_int8(model), known_prompts(501, NUM_PROMPTS)
     whole = int8.forward(batch, last_only=True)
     first = batch.segment_lengths[0]
-    alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first], NOTHING, None)
+    alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first])
     torch.testing.assert_close(int8.forward(alone, last_only=True)[0], whole[0], atol=2e-2, rtol=0)
     int8.embed_tokens.weight.data[batch.token_ids[-1]] = float("inf")
     spoiled = int8.forward(batch, last_only=True)

@@ -69,16 +69,16 @@ def test_states_are_the_stock_modules_and_weights_are_held_once(packed: PackedPr
     assert all(matrix.weight.numel() == 0 for matrix in matrices)
 
 
-@pytest.mark.parametrize("num_filling", [0, 3])
+@pytest.mark.parametrize("num_padding", [0, 3])
 @torch.inference_mode()
-def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(packed: PackedProducts, num_filling: int) -> None:
+def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(packed: PackedProducts, num_padding: int) -> None:
     weights = stock_weights(random_module("bert"))
     assert weights is not None
     encoder = Encoder(weights, packed)
-    ids, filling = torch.randint(0, 50, (9,)), torch.zeros(num_filling, dtype=torch.int64)
+    ids, filling = torch.randint(0, 50, (9,)), torch.zeros(num_padding, dtype=torch.int64)
     twice = encoder.forward(ids.repeat(2), torch.arange(9).repeat(2), [Group(0, 0, 18, 2, 9)])
     alone = encoder.forward(torch.cat([ids, filling]), torch.cat([torch.arange(9), filling]), [Group(0, 0, 9, 1, 9)])
-    assert len(alone) == 9 + num_filling
+    assert len(alone) == 9 + num_padding
     assert (alone[:9] - twice[9:]).abs().max() <= TOLERANCE
 
 

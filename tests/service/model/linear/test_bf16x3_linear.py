@@ -10,12 +10,14 @@ from service.checkpoint.hub import CHECKPOINT as BUILTIN
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import use_bfloat16
 from service.errors import ModelError
-from service.model.linear import bf16_gemm, bf16x3_linear, processor
+from service.model.architectures import pooled_model
+from service.model.linear import bf16_gemm, bf16x3_linear, cpu_backend
 from service.model.linear.bf16_gemm import Gemm, find_gemm
 from service.model.linear.bf16x3_linear import STACKED_ROWS, Bf16x3Linear, Scratch, is_bfloat16, keep_bfloat16, split
+from service.model.linear.cpu_backend import gemm_of_parts
 from service.model.linear.linear import Linear
 from service.model.load import load_stock
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 
 INPUTS, OUTPUTS = 320, 96
 
@@ -29,7 +31,7 @@ def by_torch(a: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, beta: flo
 def gemm(request: pytest.FixtureRequest) -> Gemm:
     if request.param == "by torch":
         return by_torch
-    if (found := find_gemm()) is None:
+    if (found := gemm_of_parts(torch.device("cpu"), torch.float32)) is None:
         pytest.skip("this processor has no tiles for bfloat16, or this torch no MKL")
     return found
 
@@ -121,25 +123,28 @@ def test_a_model_gives_the_vectors_and_features_it_gave(
     gemm: Gemm, stored_in_bfloat16: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch, with_decoder: bool
 ) -> None:
     monkeypatch.setattr(bf16x3_linear, "LEAST_NUMBERS", 1)
-    monkeypatch.setattr("service.engine.startup.weight_formats.find_gemm", lambda: gemm)
-    model = Qwen3VLEmbedding(stored_in_bfloat16)
+    monkeypatch.setattr("service.engine.startup.weight_formats.gemm_of_parts", lambda device, dtype: gemm)
+    backbone = Qwen3VL(stored_in_bfloat16)
+    model = pooled_model(backbone)
     pixels = torch.randint(0, 256, (64, 128, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-    answers, features, language = known_answers(model), model.encode(pixels), model.language
+    answers, features, language = known_answers(model), backbone.encode(pixels), backbone.language
     use_bfloat16(model, with_decoder=with_decoder)
-    assert (model.language is language) is not with_decoder
+    assert (backbone.language is language) is not with_decoder
     assert stored_in_bfloat16.visual.blocks[0].attn.qkv.weight.dtype == torch.bfloat16
     check_forward(model, answers)
-    torch.testing.assert_close(model.encode(pixels), features, atol=1e-5, rtol=0)
-    assert model.dtype == model.encode(pixels).dtype == torch.float32
+    torch.testing.assert_close(backbone.encode(pixels), features, atol=1e-5, rtol=0)
+    assert backbone.dtype == backbone.encode(pixels).dtype == torch.float32
 
 
 def test_a_lost_part_is_found_by_the_check(stored_in_bfloat16: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that nobody multiplies rightly end the start."""
     monkeypatch.setattr(bf16x3_linear, "LEAST_NUMBERS", 1)
     monkeypatch.setattr(
-        "service.engine.startup.weight_formats.find_gemm", lambda: lambda a, w, out, beta: out.fill_(0.5)
+        "service.engine.startup.weight_formats.gemm_of_parts",
+        lambda device, dtype: lambda a, w, out, beta: out.fill_(0.5),
     )
-    model = Qwen3VLEmbedding(stored_in_bfloat16)
+    backbone = Qwen3VL(stored_in_bfloat16)
+    model = pooled_model(backbone)
     answers = known_answers(model)
     use_bfloat16(model, with_decoder=True)
     with pytest.raises(ModelError, match="known-answer"):
@@ -154,8 +159,8 @@ def test_where_the_product_is_missing_or_wrong_there_is_none(monkeypatch: pytest
     with_tiles.write_text("flags\t\t: fpu avx512_bf16 amx_bf16\nbugs\t\t:\n")
     without.write_text("flags\t\t: fpu avx512_bf16\n")
     for cpuinfo, library in ((without, bf16_gemm._LIBRARY), (with_tiles, tmp_path / "none.so")):
-        monkeypatch.setattr(processor, "CPUINFO", cpuinfo)
+        monkeypatch.setattr(cpu_backend, "CPUINFO", cpuinfo)
         monkeypatch.setattr(bf16_gemm, "_LIBRARY", library)
         find_gemm.cache_clear()
-        assert find_gemm() is None
+        assert gemm_of_parts(torch.device("cpu"), torch.float32) is None
     find_gemm.cache_clear()

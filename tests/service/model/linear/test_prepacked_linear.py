@@ -4,14 +4,13 @@ import pytest
 import torch
 from torch.nn import functional
 
+from service.model.linear.cpu_backend import can_prepack, can_prepack_decoder
 from service.model.linear.linear import Linear
 from service.model.linear.prepacked_linear import (
-    FilledLinear,
+    PaddedLinear,
     PrepackedGated,
     PrepackedLinear,
-    can_prepack,
-    can_prepack_decoder,
-    filled_rows,
+    padded_rows,
     whole_rows,
 )
 
@@ -61,7 +60,7 @@ def test_any_number_of_rows_is_torchs(num_rows: int) -> None:
     torch.manual_seed(num_rows)
     linear = Linear(torch.randn(96, 64) / 8, torch.randn(96))
     x, residual, memory = torch.randn(num_rows, 64), torch.randn(num_rows, 96), torch.empty(num_rows, 96)
-    product, want = FilledLinear(linear), functional.linear(x, linear.weight, linear.bias)
+    product, want = PaddedLinear(linear), functional.linear(x, linear.weight, linear.bias)
     by_tanh = functional.gelu(want, approximate="tanh")
     assert (product.project(x, memory) - want).abs().max() <= TOLERANCE
     assert (product.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
@@ -90,7 +89,7 @@ def test_other_number_formats_stay_as_they_are() -> None:
 
 
 def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
-    filled = {num_rows: filled_rows(num_rows) for num_rows in range(1, 8193)}
+    filled = {num_rows: padded_rows(num_rows) for num_rows in range(1, 8193)}
     assert all(num_rows <= number == filled[number] for num_rows, number in filled.items())
     assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 8) <= 1.25
     assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 256) <= 1.125

@@ -8,7 +8,8 @@ import torch
 from torch.nn import functional
 
 from cenote_kernels.cpu.library import runs_on
-from service.model.linear import products as ways
+from service.model.linear import cpu_backend
+from service.model.linear.cpu_backend import packed_products, packed_products_of_tower
 from service.model.linear.linear import Linear
 from service.model.linear.products import (
     NATIVE,
@@ -17,8 +18,6 @@ from service.model.linear.products import (
     PackedProduct,
     PackedProducts,
     pack_modules,
-    packed_products,
-    packed_products_of_tower,
     torchs,
 )
 from tests.no_kernel import NO_KERNEL
@@ -84,22 +83,22 @@ def test_a_module_takes_rows_of_any_layout(packed: PackedProducts) -> None:
 def test_our_own_products_are_for_processors_that_they_were_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
     if not runs_on(torch.float32, CPU):
         pytest.skip(NO_KERNEL)
-    monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"AuthenticAMD"}))
+    monkeypatch.setattr(cpu_backend, "processor_words", lambda: frozenset({"AuthenticAMD"}))
     assert packed_products(CPU, torch.float32) is NATIVE
-    monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"GenuineIntel"}))
+    monkeypatch.setattr(cpu_backend, "processor_words", lambda: frozenset({"GenuineIntel"}))
     assert packed_products(CPU, torch.float32) is not NATIVE
     assert packed_products(torch.device("meta"), torch.float32) is None
 
 
 def test_a_tower_in_bfloat16_has_no_layout_of_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "runs_on", lambda dtype, device: False)
+    monkeypatch.setattr(cpu_backend, "runs_on", lambda dtype, device: False)
     assert packed_products_of_tower(CPU, torch.bfloat16) is None
     assert packed_products_of_tower(CPU, torch.float32) is packed_products(CPU, torch.float32)
 
 
 @pytest.mark.parametrize("num_rows", [0, 1, 511, 512, 513, 1700])
 def test_rows_are_filled_where_products_want_it(num_rows: int) -> None:
-    assert NATIVE.fill_blocks(num_rows) == num_rows
-    num_filled = ONEDNN.fill_blocks(num_rows)
+    assert NATIVE.pad_blocks(num_rows) == num_rows
+    num_filled = ONEDNN.pad_blocks(num_rows)
     assert num_rows <= num_filled < num_rows + 64
     assert num_filled % ONEDNN.block_rows in (0, ONEDNN.fill(max(1, num_rows % ONEDNN.block_rows)))

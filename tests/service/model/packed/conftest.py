@@ -3,13 +3,14 @@
 import pytest
 import torch
 
-from service.model.packed import native_attention
+from service.model.linear.cpu_backend import has_attention
+from service.model.packed import attention
 from tests.no_kernel import NO_KERNEL
 
 
 @pytest.fixture(params=["kernel", "torch"])
 def attention_of_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "torch":
-        monkeypatch.setattr(native_attention, "takes", lambda *_: False)
-    elif not native_attention.takes(16, torch.float32, torch.device("cpu")):
+        monkeypatch.setattr(attention, "has_attention", lambda *_: False)
+    elif not has_attention(16, torch.float32, torch.device("cpu")):
         pytest.skip(NO_KERNEL)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from service.model.packed.attention import attend, attend_last
-from service.model.packed.beginnings import worth_apart
-from service.model.packed.segments import Segments, plan_segments
+from service.model.packed.segments import Segments, plan_segments, select_prefixes
 from tests.service.model.packed.exact import exact
 
 pytestmark = pytest.mark.usefixtures("attention_of_cpu")
@@ -95,7 +94,7 @@ def test_short_beginnings_and_those_of_much_longer_prompts_stand_in_each(
 ) -> None:
     lengths = np.full(4, num_common + num_own)
     common = np.array([0, *[num_common] * 3])
-    assert len(worth_apart(range(4), common, lengths)) == num_apart
+    assert len(select_prefixes(range(4), common, lengths)) == num_apart
 
 
 def test_equal_prompts_keep_a_last_token_each() -> None:

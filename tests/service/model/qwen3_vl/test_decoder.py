@@ -10,11 +10,12 @@ from torch.nn import functional
 from transformers import Qwen3VLModel
 
 from cenote_kernels.cpu.library import runs_on
+from service.model.linear.cpu_backend import can_prepack_decoder
 from service.model.linear.linear import fuse
-from service.model.linear.prepacked_linear import PREPACKED_ROWS, can_prepack_decoder, filled_rows
+from service.model.linear.prepacked_linear import PREPACKED_ROWS, padded_rows
 from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 from service.model.load import load_stock
-from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.decoder_layer import BLOCK_ROWS, _blocks
 from service.model.qwen3_vl.language import LanguageModel
@@ -44,7 +45,7 @@ def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.f
     features = torch.randn(len(visual), 3 * 128, generator=torch.Generator().manual_seed(3)).to(dtype)
     lengths = [positions.shape[1] for positions in positions]
     position_ids = torch.from_numpy(np.concatenate(positions, axis=1))
-    return PackedBatch(torch.tensor(ids), position_ids, lengths, index, features if visual else None)
+    return PackedBatch(torch.tensor(ids), position_ids, lengths, VisualTokens(index, features) if visual else None)
 
 
 def prompts(seed: int = 0) -> list[tuple[list[int], bool]]:
@@ -62,9 +63,9 @@ def stock_forward(model: Qwen3VLModel, batch: PackedBatch) -> torch.Tensor:
         mask = torch.zeros(length, dtype=torch.bool)
         mask[batch.visual_index[(batch.visual_index >= start) & (batch.visual_index < start + length)] - start] = True
         deepstack = None
-        if mask.any() and batch.features is not None:
+        if mask.any() and batch.visual is not None:
             of_item = (batch.visual_index >= start) & (batch.visual_index < start + length)
-            main, *deepstack = batch.features[of_item].split(128, dim=-1)
+            main, *deepstack = batch.visual.features[of_item].split(128, dim=-1)
             embeds[mask] = main
         out = model.language_model(
             inputs_embeds=embeds[None],
@@ -143,12 +144,12 @@ def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
 
 @pytest.mark.parametrize("num_rows", [1, 14, 512, 526, 1700])
 def test_blocks_of_prepacked_products_have_rows_that_there_is_code_for(num_rows: int) -> None:
-    num_filled = ONEDNN.fill_blocks(num_rows)
+    num_filled = ONEDNN.pad_blocks(num_rows)
     blocks = _blocks(num_filled, ONEDNN.block_rows)
     sizes = [block.stop - block.start for block in blocks]
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_filled))
     assert all(size == PREPACKED_ROWS for size in sizes[:-1])
-    assert sizes[-1] == filled_rows(sizes[-1])
+    assert sizes[-1] == padded_rows(sizes[-1])
 
 
 def test_a_batch_of_more_than_a_block_is_the_stock_decoders(model: Qwen3VLModel) -> None:

@@ -12,10 +12,11 @@ from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward
 from service.errors import ModelError
 from service.ipc.messages import Media, PixelSlot, Request
+from service.model.architectures import pooled_model
 from service.model.load import load_stock
-from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.qwen3_vl.language import LanguageModel
-from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding, patchify
+from service.model.qwen3_vl.qwen3_vl import Qwen3VL, patchify
 from service.model.qwen3_vl.vision import VisionTower
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
@@ -33,7 +34,7 @@ def model() -> Qwen3VLModel:
 def packed(lengths: list[int], seed: int = 0) -> PackedBatch:
     ids = torch.randint(0, 8000, (sum(lengths),), generator=torch.Generator().manual_seed(seed))
     positions = torch.cat([torch.arange(length) for length in lengths]).expand(4, -1)
-    return PackedBatch(ids, positions, lengths, NOTHING, None)
+    return PackedBatch(ids, positions, lengths)
 
 
 def test_a_packed_item_is_what_it_is_alone(model: Qwen3VLModel) -> None:
@@ -42,7 +43,7 @@ def test_a_packed_item_is_what_it_is_alone(model: Qwen3VLModel) -> None:
     start = 0
     for length in batch.segment_lengths:
         item = slice(start, start + length)
-        alone = PackedBatch(batch.token_ids[item], batch.position_ids[:, item], [length], NOTHING, None)
+        alone = PackedBatch(batch.token_ids[item], batch.position_ids[:, item], [length])
         torch.testing.assert_close(whole[item], language.forward(alone), atol=TOLERANCE, rtol=0)
         start += length
 
@@ -50,7 +51,7 @@ def test_a_packed_item_is_what_it_is_alone(model: Qwen3VLModel) -> None:
 def test_a_nan_in_one_item_stays_there(model: Qwen3VLModel) -> None:
     batch = packed([5, 7, 9])
     features = torch.full((1, 3 * 128), float("nan"))
-    poisoned = PackedBatch(batch.token_ids, batch.position_ids, [5, 7, 9], torch.tensor([8]), features)
+    poisoned = PackedBatch(batch.token_ids, batch.position_ids, [5, 7, 9], VisualTokens(torch.tensor([8]), features))
     bad = LanguageModel(model).forward(poisoned).isnan().any(-1).tolist()
     assert bad[:5] == [False] * 5
     assert bad[12:] == [False] * 9
@@ -89,18 +90,18 @@ def test_features_of_an_image_are_the_stock_towers(model: Qwen3VLModel) -> None:
 def test_the_self_check_passes_on_an_intact_model_and_sees_a_lost_deepstack(
     model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_forward(Qwen3VLEmbedding(model))
+    check_forward(pooled_model(Qwen3VL(model)))
     intact = VisionTower.encode
     monkeypatch.setattr(
         VisionTower, "encode", lambda tower, image: intact(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256)
     )
     with pytest.raises(ModelError, match="known-answer"):
-        check_forward(Qwen3VLEmbedding(model))
+        check_forward(pooled_model(Qwen3VL(model)))
 
 
 def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> None:
     """Batch totals agree here (6 + 2 features for 4 + 4 placeholders): each request is checked by itself."""
-    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(bytearray(64)))
+    runner = ModelRunner(pooled_model(Qwen3VL(model)), memoryview(bytearray(64)))
     media = Media(key=b"", grid_thw=(1, 4, 4), offset=1, num_tokens=4, slot=PixelSlot(0, 0))
     batch = [
         Waiting(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import pytest
 import torch
 from transformers import Qwen3VLModel
@@ -13,8 +12,9 @@ from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.item import MediaKind
+from service.model.architectures import pooled_model
 from service.model.load import load_stock
-from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, Qwen3VLEmbedding, patchify_pair
+from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, Qwen3VL, patchify_pair
 from service.model.qwen3_vl.vision import VisionTower
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
@@ -64,7 +64,7 @@ def test_an_image_twice_is_the_image_and_the_order_of_frames_counts(model: Qwen3
 def test_a_slot_of_two_frames_is_encoded_as_a_pair(model: Qwen3VLModel) -> None:
     frames = drawn(64, 96)
     one = frames[0].numel()
-    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(frames.numpy().tobytes()))
+    runner = ModelRunner(pooled_model(Qwen3VL(model)), memoryview(frames.numpy().tobytes()))
     pair, still = (
         runner.encode(Media(key=b"", grid_thw=(1, 4, 6), offset=0, num_tokens=6, kind=kind), PixelSlot(0, num_bytes))
         for kind, num_bytes in cast(Sequence[tuple[MediaKind, int]], [("video", 2 * one), ("image", one)])
@@ -87,21 +87,21 @@ def test_placeholders_are_those_of_their_kind(
     model: Qwen3VLModel, kind: MediaKind, pad: str, offset: int, fits: bool
 ) -> None:
     """Either pad alone could be told by counting; an image's features in a video's place could not."""
-    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(b""))
+    runner = ModelRunner(pooled_model(Qwen3VL(model)), memoryview(b""))
     pad_id = {"image": model.config.image_token_id, "video": model.config.video_token_id}[pad]
     token_ids = [1, 2, pad_id, pad_id, 3, 4]
     media = Media(key=b"", grid_thw=(1, 2, 4), offset=offset, num_tokens=2, kind=kind)
     request = Request(id=0, plan=TokenPlan(token_ids), media=(media,), asks=(OUTPUT,))
     batch = [Waiting(request, 0.0, [torch.zeros(2, 384)])]
     if fits:
-        assert np.isfinite(runner.embed(batch).numpy()).all()
+        assert runner.embed(batch)["dense"].rows.isfinite().all()
         return
     with pytest.raises(RuntimeError, match="media tokens and media disagree"):
         runner.embed(batch)
 
 
 def test_a_pad_of_either_kind_without_media_is_refused(model: Qwen3VLModel) -> None:
-    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(b""))
+    runner = ModelRunner(pooled_model(Qwen3VL(model)), memoryview(b""))
     for pad_id in (model.config.image_token_id, model.config.video_token_id):
         request = Request(id=0, plan=TokenPlan([1, pad_id, 2]), asks=(OUTPUT,))
         with pytest.raises(RuntimeError, match="media tokens and media disagree"):

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from transformers import Qwen3VLModel
 
 from service.model.load import load_stock
-from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.packed.prefix_cache import LEAST_ALIKE, LEAST_SHARE, LEAST_TOKENS, PrefixCache
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
@@ -56,9 +56,8 @@ def pack(*prompts: list[int], tenants: tuple[str, ...] | None = None, seed: int 
         ids,
         torch.from_numpy(np.concatenate(positions, axis=1)),
         [len(prompt) for prompt in prompts],
-        visual,
-        features if len(visual) else None,
-        ("a",) * len(prompts) if tenants is None else tenants,
+        VisualTokens(visual, features) if len(visual) else None,
+        tenants=("a",) * len(prompts) if tenants is None else tenants,
     )
 
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import squareform
 from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling
 from torch.nn.functional import normalize
 
-from service.engine.execution.token_pooling import pool_tokens, ward_groups
+from service.model.heads.token_pooling import pool_tokens, ward_groups
 
 
 def drawn(num_tokens: int, seed: int) -> torch.Tensor:

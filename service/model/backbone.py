@@ -1,17 +1,26 @@
-"""The protocol of a model, whatever its family: all that scheduler, caches and runner know of it."""
+"""The protocol of a backbone: media to features, packed prompts to hidden states. What they become is a head's."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from service.model.linear.products import PackedProducts
 from service.model.packed.packed_batch import PackedBatch
+from service.model.states import States
 
 Grid = tuple[int, int, int]
 """Temporal, height and width of an image in patches."""
+
+Needs = Literal["last", "all"]
+"""The hidden states that a head reads: of each prompt's last token, or of all tokens."""
+
+
+StockRun = States | torch.Tensor
+"""Of a probe by the stock module: hidden states, or `[rows, numbers]` that its own head makes of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +32,7 @@ class Probe:
         pixels: `[height, width, 3]`, uint8, of its only image, or `[2, height, width, 3]` of a pair of frames; None
             when it has none.
         samples: `[num_samples]`, float32, of its only audio; likewise.
-        num_hidden: tokens at the end that no token attends to.
+        num_masked: tokens at the end that no token attends to.
         offset: of the first placeholder.
         num_tokens: placeholders of the image.
         grid_thw: the image's patches.
@@ -35,7 +44,7 @@ class Probe:
     num_tokens: int = 0
     grid_thw: Grid = (1, 0, 0)
     samples: NDArray[np.float32] | None = None
-    num_hidden: int = 0
+    num_masked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +64,11 @@ class Tower:
     dtype: torch.dtype
 
 
-class EmbeddingModel(Protocol):
-    """Media to features, packed prompts to raw vectors.
-
-    `architectures.load_model` binds it: from the architecture of a profile to the class that loads the checkpoint.
+class Backbone(Protocol):
+    """All that scheduler, caches and runner know of a model's weights, but for its heads.
 
     Attributes:
-        hidden_size: numbers of a raw vector: 1 of a reranker, the logit of a pair.
+        width: numbers of a hidden state.
         num_parameters: of all weights.
         device: where it runs.
         dtype: of its weights and features.
@@ -72,7 +79,7 @@ class EmbeddingModel(Protocol):
     """
 
     @property
-    def hidden_size(self) -> int: ...  # noqa: D102
+    def width(self) -> int: ...  # noqa: D102
     @property
     def num_parameters(self) -> int: ...  # noqa: D102
     @property
@@ -101,22 +108,22 @@ class EmbeddingModel(Protocol):
         """
         ...
 
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Raw pooled vectors, `[num_requests, hidden_size]`, float32, on the device; neither cut nor normalized.
-
-        Of a late-interaction model (its profile's pooling is `multi_vector`) one for each token, `[total_tokens,
-        hidden_size]`, in packed order. Where the batch's `asks` need all tokens, rows that `stock/hybrid_encoder.py`
-        describes, `[total_rows, hidden_size + 1]`.
-        """
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """Post-norm hidden states; with `needs` `last` those of other tokens may be missing."""
         ...
 
     def probes(self) -> Sequence[Probe]:
-        """Prompts that go through every path of `embed`, for the known-answer check."""
+        """Prompts that go through every path of `states`, for the known-answer check."""
         ...
 
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """The raw vector of a probe by the stock module's own forward, `[hidden_size]`: our weights alone.
+    def stock_run(self, probe: Probe) -> StockRun:
+        """The stock module's own forward of a probe: our weights alone."""
+        ...
 
-        Of a late-interaction model `[num_tokens, hidden_size]`, one for each token.
+    def prepack(self) -> PackedProducts | None:
+        """Bring matrices into the layout of the processor's products; the stock forward may not be run any more.
+
+        Returns:
+            The products; None where nothing was changed.
         """
         ...

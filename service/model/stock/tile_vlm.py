@@ -1,4 +1,4 @@
-"""ColModernVBERT as the engine runs it: SigLIP over tiles, ModernBERT over a packed batch, and a projection.
+"""ColModernVBERT as the engine runs it: SigLIP over tiles, ModernBERT over a packed batch.
 
 An image's features are of its whole block of tokens: those of its tiles, and the embeddings of the tokens that stand
 between them, which only name rows and columns. So a block is one run of placeholders, and is cached as one.
@@ -13,24 +13,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from transformers import ColModernVBertForRetrieval, PreTrainedModel
+from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.late.image_block import ImageBlock
 from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
-from service.model.embedding_model import Grid, Probe, Tower
-from service.model.load import load_stock
+from service.model.backbone import Grid, Needs, Probe, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
+from service.model.states import States
 
 TILES_AT_ONCE = 4
 """Tiles of one forward of the tower, so that a page of seventeen takes little memory."""
 
 
-class ColModernVBert:
-    """An `EmbeddingModel` whose profile's pooling is `multi_vector`.
+class TileVlm:
+    """A `Backbone`.
 
     Args:
         retrieval: transformers' own.
@@ -47,17 +47,16 @@ class ColModernVBert:
         self._text: Any = self._vlm.text_model
         self._text.config._attn_implementation = PACKED
         self._processor, self._block, self._tile_tokens = processor, block, num_tile_tokens
-        self.hidden_size: int = self._retrieval.embedding_dim
-        self.num_parameters = sum(parameter.numel() for parameter in retrieval.parameters())
+        self.width: int = self._text.config.hidden_size
+        self.num_parameters = sum(parameter.numel() for parameter in self._vlm.parameters())
         self.device = retrieval.device
         self.dtype = retrieval.dtype
         self.placeholder_ids = {"image": block.image}
         self.patch_size = processor.tile
 
     @classmethod
-    def load_whole(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "ColModernVBert":
-        """From a checkpoint's folder; see `load_stock`."""
-        retrieval = load_stock(cast(type[PreTrainedModel], ColModernVBertForRetrieval), folder, device, dtype)
+    def of_checkpoint(cls, folder: Path, retrieval: PreTrainedModel) -> "TileVlm":
+        """With what the folder says of tiles."""
         processor = TileProcessor.read(CheckpointFiles(folder))
         block = ImageBlock.read(folder, -(-processor.longest // processor.tile))
         return cls(retrieval, processor, block, tile_tokens(folder))
@@ -67,7 +66,7 @@ class ColModernVBert:
         """All that features are made of: tower, connector, and the embeddings of the tokens between tiles."""
         parts = torch.nn.ModuleList([self._vlm.vision_model, self._vlm.connector, self._embeddings])
         config_json = json.dumps([self._vlm.config.to_dict(), str(self._processor), str(self._block)], default=str)
-        return Tower(parts, config_json, self._text.config.hidden_size, self.dtype)
+        return Tower(parts, config_json, self.width, self.dtype)
 
     @property
     def _embeddings(self) -> torch.nn.Embedding:
@@ -104,24 +103,22 @@ class ColModernVBert:
         return ((tiles.to(self.device).float() / 255 - 0.5) / 0.5).permute(0, 3, 1, 2), (rows, columns)
 
     @torch.inference_mode()
-    def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """``projection(encoder(batch))``, `[total_tokens, 128]`."""
-        plan = plan_segments(
-            batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=False
-        )
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """See `Backbone.states`."""
+        lengths = batch.segment_lengths
+        plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index, may_share=False)
         tokens = torch.from_numpy(plan.tokens)
         hidden = self._embeddings(batch.token_ids[tokens].to(self.device))
-        if batch.features is not None:
-            rows = torch.from_numpy(plan.row[batch.visual_index.numpy()]).to(self.device)
-            scatter(hidden, rows, batch.features)
-        states = self._text(
+        if batch.visual is not None:
+            places = torch.from_numpy(plan.row[batch.visual_index]).to(self.device)
+            scatter(hidden, places, batch.visual.features)
+        rows: torch.Tensor = self._text(
             inputs_embeds=hidden[None],
             position_ids=batch.position_ids[:, tokens].to(self.device),
             attention_mask=None,
             packing=plan.groups,
         ).last_hidden_state[0]
-        vectors: torch.Tensor = self._retrieval.embedding_proj_layer(states)
-        return vectors[torch.from_numpy(plan.row).to(self.device)].float()
+        return States(rows, [lengths[i] for i in plan.order], plan.order)
 
     def probes(self) -> Sequence[Probe]:
         """A page of two tiles, one of a lone tile, and two texts."""
@@ -139,7 +136,7 @@ class ColModernVBert:
         return [*pages, page(1, 1), Probe([*words, *others[:6]]), Probe(others)]
 
     @torch.inference_mode()
-    def stock_vector(self, probe: Probe) -> torch.Tensor:
+    def stock_run(self, probe: Probe) -> torch.Tensor:
         """All of the stock module's own: tower, scatter, masks, layers, projection, norm."""
         ids, inputs = list(probe.token_ids), dict[str, torch.Tensor]()
         if probe.pixels is not None:
@@ -153,3 +150,6 @@ class ColModernVBert:
                 input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs
             ).embeddings[0]
         return vectors
+
+    def prepack(self) -> None:
+        """Nothing: its stock layers run as they are."""

@@ -1,12 +1,8 @@
-"""The Dense modules after the pooling of a sentence-transformers checkpoint, in float32.
-
-In: raw pooled vectors. Out: raw vectors of another length. Knows neither the transformer nor the epilogue.
-"""
+"""The Dense modules of a sentence-transformers checkpoint, in float32, over pooled states or over those of tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from safetensors import safe_open
@@ -53,26 +49,8 @@ class Dense:
         return result + (vectors if self.residual is None else functional.linear(vectors, self.residual))
 
 
-class Head(Protocol):
-    """Map of a pooled vector to the raw vector.
-
-    Attributes:
-        hidden_size: length of a raw vector.
-        num_parameters: of all weights.
-    """
-
-    @property
-    def hidden_size(self) -> int: ...  # noqa: D102
-    @property
-    def num_parameters(self) -> int: ...  # noqa: D102
-
-    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
-        """`[rows, width]` to `[rows, hidden_size]`, float32."""
-        ...
-
-
-class DenseHead:
-    """A `Head`: all Dense modules of a checkpoint, one after the other; without any it gives back what it got.
+class DenseModules:
+    """`Modules`: all Dense modules of a checkpoint, one after the other; without any it gives back what it got.
 
     Where the files cut vectors that have length 1 it brings them to it.
 
@@ -90,7 +68,7 @@ class DenseHead:
         self.num_parameters = sum(tensor.numel() for tensor in weights)
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device, width: int) -> "DenseHead":
+    def load(cls, folder: Path, device: torch.device, width: int) -> "DenseModules":
         """From the folders that `modules.json` names.
 
         Raises:
@@ -108,7 +86,7 @@ class DenseHead:
         *,
         is_among_others: bool = False,
         normalizes: bool = False,
-    ) -> "DenseHead":
+    ) -> "DenseModules":
         """From each configuration's folder.
 
         Args:
@@ -129,7 +107,8 @@ class DenseHead:
         return cls(layers, width, normalizes=normalizes)
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
-        """`[rows, width]` to `[rows, hidden_size]`, float32."""
+        """`[rows, width]` of any number format to `[rows, hidden_size]`, float32."""
+        vectors = vectors.float()
         for layer in self._layers:
             vectors = layer(vectors)
         return functional.normalize(vectors, dim=-1) if self._normalizes else vectors

@@ -1,0 +1,1 @@
+"""Heads: hidden states of packed prompts to the rows of one kind of output. One file each."""

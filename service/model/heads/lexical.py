@@ -1,0 +1,106 @@
+"""Lexical weights: one of each token, for sparse vectors of the vocabulary's entries that a text has.
+
+BGE-M3's, beside its dense and its token vectors, all from one forward.
+
+Source: FlagEmbedding `M3Embedder`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+from service.errors import ModelError
+from service.model.backbone import Needs, StockRun
+from service.model.heads.head import HeadRows, Ranges
+from service.model.heads.tokens import Projection
+from service.model.linear.products import PackedProducts
+from service.model.states import States
+from service.outputs.block import Rows
+from service.outputs.plan import TokenPlan
+from service.outputs.sparse import SPARSE, SparseAsk, pack_sparse
+
+
+class LexicalHead:
+    """A `Head`: ``relu(projection(states))``.
+
+    Args:
+        unused_ids: tokens without a place in sparse vectors.
+    """
+
+    kind = "sparse"
+    needs: Needs = "all"
+    are_scores = True
+
+    def __init__(self, projection: Projection, unused_ids: frozenset[int]) -> None:
+        self.hidden_size, self.num_parameters = projection.hidden_size, projection.num_parameters
+        self._projection = projection
+        self._unused_ids = list(unused_ids)
+
+    @property
+    def whole_ask(self) -> SparseAsk:
+        """See `Head.whole_ask`."""
+        return SparseAsk(dimensions=self.hidden_size)
+
+    def num_rows(self, plan: TokenPlan) -> int:
+        """One weight for each token."""
+        return len(plan.ids)
+
+    def rows(self, states: States, plans: Sequence[TokenPlan]) -> torch.Tensor:
+        """See `Head.rows`."""
+        return states.by_token(self._projection(states.rows).relu()).float()
+
+    def stock_rows(self, run: StockRun) -> torch.Tensor:
+        """From the stock module's states."""
+        assert isinstance(run, States)  # its module has no head
+        return self._projection(run.rows).relu()
+
+    def finish(
+        self, rows: HeadRows, plans: Sequence[TokenPlan], asks: Sequence[SparseAsk], ranges: Ranges
+    ) -> list[Rows | None]:
+        """See `Head.finish`."""
+        parts = torch.split(rows.rows[:, 0].cpu(), list(rows.counts))
+        return [
+            {SPARSE: self._row(plan.ids, part.numpy())} if bool(part.isfinite().all()) else None
+            for plan, part in zip(plans, parts, strict=True)
+        ]
+
+    def _row(self, token_ids: Sequence[int], weights: np.ndarray) -> bytes:
+        """The largest weight of each token that a text has, but for those that are not used, and zeros."""
+        ids, place = np.unique(np.asarray(token_ids), return_inverse=True)
+        best = np.zeros(len(ids), np.float32)
+        np.maximum.at(best, place, weights)
+        is_used = (best > 0) & ~np.isin(ids, self._unused_ids)
+        return pack_sparse(ids[is_used], best[is_used])
+
+    def keep(self, rows: HeadRows) -> list[bytes | None]:
+        """None of them: what is kept of a model is its first head's."""
+        return [None] * len(rows.counts)
+
+    def restore(self, kept: Sequence[bytes]) -> HeadRows:
+        """Nothing was kept."""
+        raise NotImplementedError
+
+    def pack(self, products: PackedProducts) -> None:
+        """Nothing: it is small."""
+
+
+def read_head(path: Path, num_out: int, width: int, device: torch.device, dtype: torch.dtype) -> Projection:
+    """A linear layer from a state dictionary; nothing but tensors is unpickled.
+
+    Raises:
+        ModelError: the file is damaged, holds something else, or has other shapes or number formats.
+    """
+    try:
+        tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+    except Exception as error:  # of pickle, zipfile, safetensors and torch
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError("internal_error", f"{path.name} cannot be read as tensors: {reason}") from error
+    shapes = {"weight": (num_out, width), "bias": (num_out,)}
+    is_tensors = isinstance(tensors, dict) and all(isinstance(one, torch.Tensor) for one in tensors.values())
+    found = {name: tuple(one.shape) for name, one in tensors.items()} if is_tensors else {}
+    if found != shapes or not all(one.is_floating_point() for one in tensors.values()):
+        raise ModelError("internal_error", f"{path.name} has {found or 'no tensors'}, expected {shapes} of floats")
+    return Projection(*(tensors[name].to(device, dtype) for name in ("weight", "bias")))

@@ -1,0 +1,100 @@
+"""A model: a backbone and the heads over its states. All that the runner knows of it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+
+import torch
+
+from service.model.backbone import Backbone, Probe
+from service.model.heads.head import Head, HeadRows
+from service.model.heads.sparse import WeightTable
+from service.model.packed.packed_batch import PackedBatch
+from service.model.qwen3_vl.qwen3_vl import Qwen3VL
+from service.model.states import States
+
+Found = Mapping[str, HeadRows]
+"""Raw rows of a batch, by the kind of their head."""
+
+
+class Model:
+    """Packed prompts to raw rows. `architectures.load_model` makes it, by the architecture of a profile.
+
+    Attributes:
+        heads: by the kinds of output that they make.
+        own: the first of them, whose rows may be kept.
+    """
+
+    def __init__(self, backbone: Backbone, *heads: Head, table: WeightTable | None = None) -> None:
+        """Run `backbone` and `heads`; `table` has the own rows of prompts that need no forward."""
+        self.backbone = backbone
+        self.heads: Mapping[str, Head] = {head.kind: head for head in heads}
+        self.own = heads[0]
+        self.table = table
+        self.num_parameters = backbone.num_parameters + sum(head.num_parameters for head in heads)
+        self.num_parameters += 0 if table is None else table.num_parameters
+
+    @property
+    def own_decoder(self) -> Qwen3VL | None:
+        """The backbone if it is Qwen3-VL's, whose matrices may be kept in other number formats; else None."""
+        return self.backbone if isinstance(self.backbone, Qwen3VL) else None
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch, kinds: Sequence[Collection[str]]) -> Found:
+        """Rows of all heads that a prompt of the batch asks for.
+
+        Args:
+            kinds: of output, for each prompt.
+        """
+        if self.table is not None and any(plan.uses_static_weights for plan in batch.plans):
+            rows = self._partly_static(batch, kinds, self.table)
+            return {self.own.kind: HeadRows(rows, [1] * len(kinds))}
+        asked = {kind: [place for place, own in enumerate(kinds) if kind in own] for kind in self.heads}
+        heads = [self.heads[kind] for kind, prompts in asked.items() if prompts]
+        states = self.backbone.states(batch, "all" if any(head.needs == "all" for head in heads) else "last")
+        return {head.kind: self._rows(head, states, batch, asked[head.kind]) for head in heads}
+
+    def _rows(self, head: Head, states: States, batch: PackedBatch, prompts: Sequence[int]) -> HeadRows:
+        """Rows of the prompts that ask for them."""
+        counts = [0] * len(batch.plans)
+        for prompt in prompts:
+            counts[prompt] = head.num_rows(batch.plans[prompt])
+        return HeadRows(head.rows(states.only(prompts), [batch.plans[prompt] for prompt in prompts]), counts)
+
+    def _partly_static(self, batch: PackedBatch, kinds: Sequence[Collection[str]], table: WeightTable) -> torch.Tensor:
+        """Own rows of a batch of which some prompts, or all, do not go through the model."""
+        is_static = [plan.uses_static_weights for plan in batch.plans]
+        is_run = [not one for one in is_static]
+        static = table.rows(list(compress(torch.split(batch.token_ids, batch.segment_lengths), is_static)))
+        rows = static.new_empty((len(is_run), self.own.hidden_size))
+        rows[torch.tensor(is_static)] = static
+        if any(is_run):
+            lengths = torch.tensor(batch.segment_lengths)
+            is_token = torch.tensor(is_run).repeat_interleave(lengths)
+            rest = replace(
+                batch,
+                token_ids=batch.token_ids[is_token],
+                position_ids=batch.position_ids[:, is_token],
+                segment_lengths=lengths[torch.tensor(is_run)].tolist(),
+                plans=list(compress(batch.plans, is_run)),
+                tenants=(),
+            )
+            rows[torch.tensor(is_run)] = self.embed(rest, list(compress(kinds, is_run)))[self.own.kind].rows
+        return rows
+
+    @torch.inference_mode()
+    def stock_rows(self, probe: Probe) -> torch.Tensor:
+        """The own rows of a probe by the stock module's forward, `[num_rows, hidden_size]`: our weights alone."""
+        return self.own.stock_rows(self.backbone.stock_run(probe))
+
+    def prepack(self) -> bool:
+        """Bring matrices into the layout of the processor's products; the stock forward may not be run any more.
+
+        Returns:
+            Whether it did.
+        """
+        products = self.backbone.prepack()
+        if products is not None:
+            for head in self.heads.values():
+                head.pack(products)
+        return products is not None
