@@ -16,7 +16,7 @@ from service.front.hub.engine_lines import EngineLink
 from service.http.server.peers import Tally
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import open_passing, pass_descriptors
-from service.processes.messages import Reply, StartFront, ToMain
+from service.processes.messages import Answered, StartFront, ToMain
 from service.processes.questions import Questions
 from service.settings import Settings
 
@@ -132,8 +132,8 @@ class FrontProcess:
 
     def _hear(self, message: ToMain) -> None:
         self.silent_s = 0.0
-        if isinstance(message, Reply):
-            self._questions.on_reply(message)
+        if isinstance(message, Answered):
+            self._questions.on_answered(message)
         else:
             self._take(self, message)
 

@@ -26,7 +26,7 @@ from service.front.inputs.uuids import UuidStore
 from service.http.server.peers import Arrival, ArrivalVerdict
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import watch_passing
-from service.processes.messages import AskSeries, AskUuid, ConnectionsChanged, Reply, StartFront, ToFront
+from service.processes.messages import Answered, AskSeries, AskUuid, ConnectionsChanged, StartFront, ToFront
 from service.processes.questions import Questions
 
 ANSWER_S = 10.0
@@ -129,12 +129,12 @@ class MainLink:
                 else:
                     self._news.append(message)
             case AskSeries(number=number):
-                self.send(Reply(number=number, body=metrics.render(self.index)))
+                self.send(Answered(number=number, body=metrics.render(self.index)))
             case AskUuid(number=number):
                 body = b"" if self._uuids is None else self._uuids.packed(message.tenant, message.uuid)
-                self.send(Reply(number=number, body=body))
-            case Reply():
-                self._questions.on_reply(message)
+                self.send(Answered(number=number, body=body))
+            case Answered():
+                self._questions.on_answered(message)
             case StartFront():
                 raise RuntimeError("a front was started twice. This is a bug.")
 

@@ -28,7 +28,7 @@ from service.http.server.listening import (
 )
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
-from service.processes.messages import AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, Reply, ToMain
+from service.processes.messages import Answered, AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, ToMain
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -138,10 +138,10 @@ class MainProcess:
                 self._rows.clear(front.index)
 
     def _answer(self, front: FrontProcess, number: int, body: Coroutine[Any, Any, bytes]) -> None:
-        """Reply a front's question when the others have said theirs."""
+        """Answered a front's question when the others have said theirs."""
 
         async def answer() -> None:
-            front.tell(Reply(number=number, body=await body))
+            front.tell(Answered(number=number, body=await body))
 
         task = asyncio.create_task(answer())
         self._answering.add(task)

@@ -66,12 +66,12 @@ class AskUuid(ProcessMessage, frozen=True, kw_only=True):
     uuid: str
 
 
-class Reply(ProcessMessage, frozen=True, kw_only=True):
+class Answered(ProcessMessage, frozen=True, kw_only=True):
     """The answer to a question, by the number that its asker gave it."""
 
     number: int
     body: bytes
 
 
-ToFront = StartFront | EngineNews | AskSeries | AskUuid | Reply
-ToMain = Beat | FrontServing | EngineReport | ConnectionsChanged | Failed | AskSeries | AskUuid | Reply
+ToFront = StartFront | EngineNews | AskSeries | AskUuid | Answered
+ToMain = Beat | FrontServing | EngineReport | ConnectionsChanged | Failed | AskSeries | AskUuid | Answered

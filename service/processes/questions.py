@@ -6,7 +6,7 @@ from itertools import count
 
 import msgspec
 
-from service.processes.messages import AskSeries, AskUuid, Reply
+from service.processes.messages import Answered, AskSeries, AskUuid
 
 
 class Questions:
@@ -33,7 +33,7 @@ class Questions:
         number = next(self._numbers)
         return await self._ask(number, AskUuid(number=number, tenant=tenant, uuid=uuid))
 
-    def on_reply(self, message: Reply) -> None:
+    def on_answered(self, message: Answered) -> None:
         """Hand an answer to who waits for it."""
         if (future := self._asked.get(message.number)) is not None and not future.done():
             future.set_result(message.body)
