@@ -62,7 +62,7 @@ BARE = {r"^(?:vlm\.|qwen3vl\.)?(?:model\.)?(?=visual\.|language_model\.)": ""}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a model is loaded from.
+    """The source of a model.
 
     Attributes:
         folder: its files.
@@ -199,7 +199,7 @@ def _colmodernvbert(one: Source) -> Model:
 
 
 def _two_tower(one: Source) -> Model:
-    """How texts are pooled is the stock module's own."""
+    """A model whose pooling of texts is the stock module's own."""
     stock = one.stock(AutoModel)
     return pooled_model(TwoTower(stock, read_scaling(one.folder, stock.config.model_type)))
 

@@ -36,11 +36,11 @@ class States:
         return pool(self.rows, torch.tensor(self.bounds, device=self.rows.device), mode)
 
     def by_prompt(self, values: torch.Tensor) -> torch.Tensor:
-        """What was made of each prompt, `[num_prompts, ...]`, in the order of the batch."""
+        """Results of each prompt, `[num_prompts, ...]`, in the order of the batch."""
         return values if self.order is None else values[self._on_device(np.argsort(self.order))]
 
     def by_token(self, values: torch.Tensor) -> torch.Tensor:
-        """What was made of each row, `[num_rows, ...]`, in the order of the batch."""
+        """Results of each row, `[num_rows, ...]`, in the order of the batch."""
         if self.order is None:
             return values
         return values[self._on_device(ragged_arange(*self._starts_and_lengths()))]
@@ -56,7 +56,7 @@ class States:
         """The rows of stretches of prompts, each as a prompt by itself, in the order of the batch.
 
         Args:
-            spans: of each prompt in the batch's order, first row and behind the last of each stretch; where there are
+            spans: of each prompt in the batch's order, first row and after the last of each stretch; where there are
                 none it stays whole.
         """
         starts, lengths = self._starts_and_lengths()

@@ -215,7 +215,7 @@ class Isolation:
             if not (is_short := is_out_of_memory(error)):
                 logger.exception("a batch of %d failed", len(batch))
         if is_short:
-            logger.warning("a batch of %d with %d tokens had no memory", len(batch), num_tokens)
+            logger.warning("out of memory in a batch of %d with %d tokens", len(batch), num_tokens)
             if len(batch) > 1:  # a single prompt runs whatever the ceiling is
                 self.ceiling.ran_out(num_tokens)
         return None, not is_short
@@ -254,7 +254,7 @@ class Isolation:
             return failed(request, NOT_VALID, "non_finite_embedding")
         if all(ask.are_whole(rows, self._runner.num_rows(request, ask)) for ask in request.asks):
             return rows
-        logger.error("a vector has another length than was asked for. This is a bug.")
+        logger.error("a vector has another length than requested. This is a bug.")
         return failed(request, INTERNAL)
 
 

@@ -160,7 +160,7 @@ class ModelRunner:
         return self._num_reused - before
 
     def num_rows(self, request: Request, ask: OutputAsk) -> int:
-        """How many vectors one of a request's outputs has."""
+        """Number of vectors of one of a request's outputs."""
         return self._model.heads[ask.kind].num_rows(request.plan)
 
     def of(self, found: Found, prompts: Sequence[int]) -> Found:
@@ -168,7 +168,7 @@ class ModelRunner:
         return {kind: rows.of(prompts) for kind, rows in found.items()}
 
     def finish(self, found: Found, requests: Sequence[Request]) -> Sequence[Rows | None]:
-        """What each request asks for, as bytes by the names of its asks' rows; None where one of them is not valid.
+        """Return each request's rows, as bytes by the names of its asks' rows; None where one of them is not valid.
 
         `found` is from `embed`, `of` or `kept`.
         """
@@ -203,7 +203,7 @@ class ModelRunner:
         return [None if any(more) else one for one, *more in zip(kept, *others, strict=True)]
 
     def kept(self, rows: Sequence[bytes]) -> Found:
-        """What `to_keep` gave as `finish` takes it."""
+        """Restore for `finish` what `to_keep` gave."""
         return {self._model.own.kind: self._model.own.restore(rows)}
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:

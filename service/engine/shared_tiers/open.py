@@ -31,7 +31,7 @@ def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]
 
 
 def open_codec(start: Start, model: Model) -> FeaturesCodec | None:
-    """How features are stored for others; None where they are not. Reads every weight of the vision tower."""
+    """Return the codec of features for other processes; None where none are shared. Reads all weights of the tower."""
     tower = model.backbone.tower
     if tower is None or (start.disk_cache is None and start.valkey_url is None):
         return None

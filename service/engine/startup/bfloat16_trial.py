@@ -1,8 +1,8 @@
-"""Whether another `--dtype` would be faster, and how near its vectors are: measured at start, for one line in the log.
+"""Measures at start if another `--dtype` would be faster, and how near its vectors are, for one line in the log.
 
 A float32 decoder on a CPU whose processor multiplies bfloat16 runs known prompts in bfloat16 as well, one layer at a
 time: a layer is rounded, packed, run and dropped, so that no second model is in memory. That is before the stock
-matrices are given back; the time of a layer in float32 is taken behind, as it will be served.
+matrices are given back; the time of a layer in float32 is taken after, as it will be served.
 
 A model in bfloat16 or float16 on a processor that does not multiply it is warned of, by the time of one product.
 """
@@ -36,7 +36,7 @@ LEAST_GAIN: Final = 1.15
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What bfloat16 gave.
+    """Result of the trial of bfloat16.
 
     Attributes:
         vectors: `[NUM_PROMPTS, hidden]`, of the known prompts, float32.

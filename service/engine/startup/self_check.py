@@ -83,7 +83,7 @@ def _bytes(probe: Probe) -> bytes:
 
 
 def _waiting(runner: ModelRunner, probes: Sequence[Probe], ask: OutputAsk) -> list[Waiting[torch.Tensor]]:
-    """The probes as requests, images encoded, their slots one behind the other."""
+    """The probes as requests, images encoded, their slots one after the other."""
     start = 0
     waiting: list[Waiting[torch.Tensor]] = []
     for id_, probe in enumerate(probes):

@@ -1,4 +1,4 @@
-"""Other formats of a float32 model's matrices on the CPU: oneDNN's layout, parts of bfloat16, int8 behind a gate.
+"""Other formats of a float32 model's matrices on the CPU: oneDNN's layout, parts of bfloat16, int8 after a gate.
 
 `--weights int8` ends the start where its vectors differ too much from float32.
 """

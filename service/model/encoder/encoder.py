@@ -49,7 +49,7 @@ class Encoder:
         Args:
             token_ids: `[num_tokens]`, int64.
             positions: `[num_tokens]`, int64, rows of the table of positions: a token's type · positions + its position.
-            groups: how the prompts lie; tokens behind the last one are padding.
+            groups: how the prompts lie; tokens after the last one are padding.
         """
         num_tokens = groups[0].num_tokens
         if self._short is not None and _is_alone(groups) and self.is_one_call(num_tokens):
@@ -62,7 +62,7 @@ class Encoder:
         return states
 
     def is_one_call(self, num_tokens: int) -> bool:
-        """Whether a lone prompt of so many tokens goes through all layers in one call, by few threads."""
+        """True if a lone prompt of so many tokens goes through all layers in one call, by few threads."""
         return self._short is not None and num_tokens <= MAX_TOKENS
 
 

@@ -38,10 +38,10 @@ class HeadRows:
 
 
 class Modules(Protocol):
-    """What makes a row of a hidden state, or of pooled ones.
+    """Modules that make a row of a hidden state, or of pooled ones.
 
     Attributes:
-        hidden_size: numbers of a row behind them.
+        hidden_size: numbers of a row after them.
         num_parameters: of all weights.
     """
 
@@ -83,7 +83,7 @@ class Head(Protocol):
         ...
 
     def num_rows(self, plan: TokenPlan) -> int:
-        """How many vectors a prompt has."""
+        """Number of vectors of a prompt."""
         ...
 
     def rows(self, states: States, plans: Sequence[TokenPlan]) -> torch.Tensor:
@@ -97,7 +97,7 @@ class Head(Protocol):
     def finish(
         self, rows: HeadRows, plans: Sequence[TokenPlan], asks: Sequence[Any], ranges: Ranges
     ) -> Sequence[Rows | None]:
-        """What each prompt's ask, of this head's kind, wants; None where a row is not valid."""
+        """Return the rows that each prompt's ask, of this head's kind, wants; None where a row is not valid."""
         ...
 
     def keep(self, rows: HeadRows) -> list[bytes | None]:
@@ -105,7 +105,7 @@ class Head(Protocol):
         ...
 
     def restore(self, kept: Sequence[bytes]) -> HeadRows:
-        """What `keep` gave, bit for bit."""
+        """Restore what `keep` gave, bit for bit."""
         ...
 
     def pack(self, products: PackedProducts) -> None:

@@ -1,4 +1,4 @@
-"""One row for each prompt, or for each chunk of one: the states of its tokens pooled, and modules behind that.
+"""One row for each prompt, or for each chunk of one: the states of its tokens pooled, and modules after that.
 
 An embedder's dense vector, and a reranker's logit.
 """
@@ -57,7 +57,7 @@ class PooledHead:
         return self._modules(states.pooled(self._pooling))
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:
-        """The stock module's logit, or modules behind its states."""
+        """The stock module's logit, or modules after its states."""
         return self._of(run) if isinstance(run, States) else run
 
     def finish(

@@ -1,4 +1,4 @@
-"""What makes a pair's logit of a reranker's pooled state: one row of a language-model head, or a classifier's modules.
+"""The logit of a pair from a reranker's pooled state: one row of a language-model head, or a classifier's modules.
 
 Source: transformers 5.24, the forward of each classifier.
 """

@@ -169,7 +169,7 @@ def pool_logits(
     The largest weight is that of the largest logit, since no activation falls: with `max` it is applied once.
 
     Args:
-        states: `[num_tokens, width]`, texts one behind the other.
+        states: `[num_tokens, width]`, texts one after the other.
         bounds: where they begin, and the end of the last.
         num_at_once: tokens whose logits are there at once.
     """

@@ -57,7 +57,7 @@ class TokensHead:
         return rows[torch.from_numpy(is_given).to(rows.device)]
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:
-        """What the stock module's own projection gave, or ours of its states."""
+        """Return the stock module's own projection, or ours of its states."""
         return self._modules(run.rows) if isinstance(run, States) else run
 
     def finish(

@@ -28,12 +28,12 @@ def processor_words() -> frozenset[str]:
 
 
 def has_tiles() -> bool:
-    """Whether the processor multiplies tiles of bfloat16 (AMX)."""
+    """True if the processor multiplies tiles of bfloat16 (AMX)."""
     return "amx_bf16" in processor_words()
 
 
 def has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16."""
+    """True if the processor multiplies bfloat16."""
     return not processor_words().isdisjoint({"avx512_bf16", "amx_bf16"})
 
 
@@ -54,7 +54,7 @@ def packed_products_of_tower(device: torch.device, dtype: torch.dtype) -> Packed
 
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether products in oneDNN's layout are faster than torch's: float32 on an x86 processor.
+    """True if products in oneDNN's layout are faster than torch's: float32 on an x86 processor.
 
     There torch multiplies by MKL. Other processors have not been measured.
     """
@@ -64,7 +64,7 @@ def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
 
 
 def can_prepack_decoder(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a decoder's products are faster so: float32 likewise, and bfloat16.
+    """True if a decoder's products are faster so: float32 likewise, and bfloat16.
 
     In bfloat16 torch multiplies by oneDNN too, but over the weight as it is, and for each number of rows that comes up
     with code of its own.
@@ -75,7 +75,7 @@ def can_prepack_decoder(device: torch.device, dtype: torch.dtype) -> bool:
 
 
 def is_float32_on_cpu(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a model computes in float32 on a processor, where other number formats may be faster."""
+    """True if a model computes in float32 on a processor, where other number formats may be faster."""
     return device.type == "cpu" and dtype == torch.float32
 
 
@@ -92,5 +92,5 @@ def bfloat16_instead(device: torch.device, dtype: torch.dtype) -> PackedProducts
 
 @cache
 def has_attention(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether our kernel attends. In bfloat16 torch's attention has processors with tiles, where ours has none."""
+    """True if our kernel attends. In bfloat16 torch's attention has processors with tiles, where ours has none."""
     return kernel.takes(head_dim, dtype, device) and not (dtype == torch.bfloat16 and has_tiles())

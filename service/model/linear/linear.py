@@ -135,6 +135,6 @@ def _sizes_before(parts: Sequence[torch.Tensor]) -> list[int]:
 
 
 def _follows(first: torch.Tensor, part: torch.Tensor, offset: int) -> bool:
-    """True where `part` lies `offset` numbers behind the start of `first`, in the same memory."""
+    """True where `part` lies `offset` numbers after the start of `first`, in the same memory."""
     same = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
     return same and part.is_contiguous() and part.storage_offset() == first.storage_offset() + offset

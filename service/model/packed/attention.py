@@ -34,7 +34,7 @@ class AttentionWindow:
     window: int | None = None
 
     def sides(self) -> tuple[int, int]:
-        """Visible tokens before and behind, -1 for all: the form of variable-length kernels."""
+        """Visible tokens before and after, -1 for all: the form of variable-length kernels."""
         left = -1 if self.window is None else self.window - 1
         return left, 0 if self.is_causal else left
 
@@ -72,7 +72,7 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; places behind the last one are padding, and their mixtures zero. Tokens are
+        groups: how prompts lie; places after the last one are padding, and their mixtures zero. Tokens are
             hidden only where attention is not causal.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
@@ -221,7 +221,7 @@ def _behind_prefixes(
     out: torch.Tensor,
     prefix: KeysValues | None,
 ) -> torch.Tensor:
-    """Causal attention by torch on a CPU, behind prefixes that stand once: to them and to the rests, merged.
+    """Causal attention by torch on a CPU, after prefixes that stand once: to them and to the rests, merged.
 
     With the mixtures o₁ of the prefix and o₂ of the rest and the logarithms l₁ and l₂ of the sums in their softmaxes,
     attention to both is ``o = o₂ + sigmoid(l₁ - l₂) · (o₁ - o₂)``, ``l = log(exp l₁ + exp l₂)``. Exact but for

@@ -44,7 +44,7 @@ def attend_packed(
         key: `[1, kv_heads, total_tokens, head_dim]`.
         value: `[1, kv_heads, total_tokens, head_dim]`.
         attention_mask: None, always.
-        packing: how the prompts lie, equal lengths together; tokens behind the last one are padding.
+        packing: how the prompts lie, equal lengths together; tokens after the last one are padding.
         scaling: factor of the scores; head_dim^-1/2 when not given.
         softcap: bound of the scores; none of the models served has one.
         is_causal: True where the caller knows better than the module, as CLIP's text tower does.

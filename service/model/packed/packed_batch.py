@@ -1,4 +1,4 @@
-"""The batch that a model embeds: requests one behind the other, without padding. Knows no model."""
+"""The batch that a model embeds: requests one after the other, without padding. Knows no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

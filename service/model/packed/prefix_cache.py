@@ -1,7 +1,7 @@
 """Keys and values of what prompts begin with, kept from one forward to the next: an instruction is computed once.
 
 A causal decoder gives the same keys and values for the same first tokens, whatever follows. Prompts of one batch share
-them anyway (`segments.py`); this is for those that come one after the other: a pipeline's queries, each behind the same
+them anyway (`segments.py`); this is for those that come one after the other: a pipeline's queries, each after the same
 system turn, or pairs of a query that fill several batches. A beginning is kept once several prompts had it, in one
 batch or in turn, and never shared by tenants: how long an answer takes would tell one what another asks.
 
@@ -47,7 +47,7 @@ Key = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What prompts begin with.
+    """Prefix of prompts.
 
     Attributes:
         num_tokens: its length.
@@ -65,7 +65,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class PrefixUse:
-    """What a forward has of the cache, or does for it.
+    """Use of the cache by a forward.
 
     Attributes:
         found: the beginning of all prompts of the batch, which need not be computed; None: there is none.
@@ -83,7 +83,7 @@ NO_USE = PrefixUse()
 
 @dataclass(frozen=True, slots=True)
 class CommonPrefix:
-    """What may be kept of a batch's prompts.
+    """Start of a batch's prompts that may be kept.
 
     Attributes:
         first: the head of the first prompt.
@@ -180,7 +180,7 @@ class PrefixCache:
         return 0
 
     def _alike(self, batch: PackedBatch, head: CommonPrefix, least: int) -> int:
-        """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
+        """Length of the common start of all prompts of one tenant's batch that is to be kept now, or 0."""
         if len(batch.segment_lengths) < LEAST_ALIKE or len(set(batch.tenants)) > 1 or head.num_alike < least:
             return 0
         is_kept = (batch.tenants[0], head.first[: head.num_alike].tobytes()) in self._kept
@@ -188,7 +188,7 @@ class PrefixCache:
 
 
 class LayerPrefixes:
-    """What one forward has of the cache, or makes for it, layer by layer.
+    """Keys and values that one forward reads from the cache, or makes for it, layer by layer.
 
     Args:
         use: what the cache said.
@@ -250,7 +250,7 @@ def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Inde
 
 
 def _num_common(one: Index, other: Index) -> int:
-    """How many tokens two texts, `[num_tokens]` each, have in common at their beginning."""
+    """Number of tokens that two texts, `[num_tokens]` each, have in common at their start."""
     limit = min(len(one), len(other))
     unequal = np.flatnonzero(one[:limit] != other[:limit])
     return int(unequal[0]) if len(unequal) else limit

@@ -21,7 +21,7 @@ def ragged_arange(starts: Index, lengths: Index) -> Index:
 
 
 def common_lengths(values: Index, ones: Index, others: Index, limits: Index) -> Index:
-    """How many values each of some pairs of stretches has in common at its beginning, `[num_pairs]`.
+    """Number of values that each of some pairs of stretches has in common at its start, `[num_pairs]`.
 
     Args:
         values: of which they are stretches.

@@ -6,9 +6,9 @@ A causal decoder gives the same hidden states for the same beginning, whatever f
 two prompts share are one row of all that works row by row (projections, norms, feed-forward), and stand once per
 prompt only in attention. Exact, for any number of instructions in one batch; equal prompts become one.
 
-In attention a beginning that is worth it stands once, too: as a prompt of its own, and behind it what is left of the
+In attention a beginning that is worth it stands once, too: as a prompt of its own, and after it what is left of the
 prompts that have it. A prompt attends to it in a part of its own, and the parts are merged, which pays where several
-prompts share a long one: a query and its candidates, texts behind one instruction.
+prompts share a long one: a query and its candidates, texts after one instruction.
 
 Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unfold".
 """
@@ -33,12 +33,12 @@ LEAST_SAVED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Prompts of one length, or rests of prompts, that stand one behind the other in attention's order.
+    """Prompts of one length, or rests of prompts, that stand one after the other in attention's order.
 
     Attributes:
         first: number of the first prompt, in attention's order.
         start: place of its first token.
-        stop: place behind its last token.
+        stop: place after its last token.
         num_segments: prompts in the group.
         num_tokens: length of each.
         num_masked: tokens at the end of each that no token attends to; they attend to the others.
@@ -59,12 +59,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SharedPrefix:
-    """What some prompts begin with. Behind it stand their rests, in groups.
+    """Common start of some prompts. After it stand their rests, in groups.
 
     Attributes:
         start: place of its first token.
-        stop: place behind its last token, where the rests start.
-        suffix_stop: place behind the last rest.
+        stop: place after its last token, where the rests start.
+        suffix_stop: place after the last rest.
     """
 
     start: int
@@ -92,7 +92,7 @@ class Segments:
     Attributes:
         tokens: `[num_rows]`, the token of the batch that each row computes.
         row: `[num_tokens]`, the row that computes each token of the batch.
-        order: `[num_segments]`, the prompts in attention's order: behind each beginning, then others, shortest first.
+        order: `[num_segments]`, the prompts in attention's order: after each beginning, then others, shortest first.
         groups: the same prompts, those of equal length and as many hidden tokens together.
         beginnings: that stand once in attention's order, with places of their own between the groups.
         unfold: `[num_places]`, the row of each place in attention's order; None where rows and places are the same.
@@ -124,7 +124,7 @@ def plan_segments(
     0 in every prompt and follow from tokens and images in front, so they are equal in what is common.
 
     Args:
-        token_ids: `[num_tokens]`, prompts one behind the other.
+        token_ids: `[num_tokens]`, prompts one after the other.
         visual_index: `[visual_tokens]`, where placeholders are, ascending.
         visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; None: no two are.
         may_share: False keeps one row per token.
@@ -178,7 +178,7 @@ def _attention_order(
 
 
 def _places(parts: Sequence[Shared], order: Index, starts: Index, lengths: Index) -> Index:
-    """The tokens of the batch in attention's order: each beginning once, and behind it the rests of its prompts."""
+    """The tokens of the batch in attention's order: each beginning once, and after it the rests of its prompts."""
     begins, sizes = list[Index](), list[Index]()
     first = 0
     for one in parts:
@@ -195,7 +195,7 @@ class BatchPart:
 
     Attributes:
         start: place of its first token in the batch.
-        stop: place behind its last token.
+        stop: place after its last token.
         groups: its prompts; their places count from `start`.
     """
 

@@ -28,7 +28,7 @@ from service.model.states import States
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Between rows, where a shared token is computed once, and places, where prompts stand whole or behind a beginning.
+    """Between rows, where a shared token is computed once, and places, where prompts stand whole or after a beginning.
 
     Attributes:
         groups: prompts of one length, in attention's order.
@@ -165,7 +165,7 @@ class LanguageModel:
         return States(self.forward(batch), batch.segment_lengths)
 
     def _num_padding(self, num_rows: int) -> int:
-        """Rows behind these that nobody reads, so that there is code for their number."""
+        """Rows after these that nobody reads, so that there is code for their number."""
         return self._packed.pad_blocks(num_rows) - num_rows if self._packed is not None else 0
 
 

@@ -1,6 +1,6 @@
-"""Qwen2-VL and its likes as the engine runs them: the stock vision tower, and the stock decoder over a packed batch.
+"""Qwen2-VL and similar models in the engine: the stock vision tower, and the stock decoder over a packed batch.
 
-Images go through the tower one at a time, so that their features may be cached by content. Prompts stand one behind
+Images go through the tower one at a time, so that their features may be cached by content. Prompts stand one after
 the other without padding, sorted by length; features take the places of their placeholders, and attention is our own
 (`packed_attention.py`). How positions are numbered is the family's choice, not the architecture's: references differ.
 """

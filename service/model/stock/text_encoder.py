@@ -1,6 +1,6 @@
 """Text encoders and decoders as the engine runs them: the stock module's own layers over a packed batch.
 
-Prompts stand one behind the other without padding, sorted by length; each position restarts, and attention is our own
+Prompts stand one after the other without padding, sorted by length; each position restarts, and attention is our own
 (`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
 replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
 mask either. What is computed is the stock module's in both ways.
@@ -40,7 +40,7 @@ from service.model.qwen3_vl.language import LanguageModel
 from service.model.states import States
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
-"""Model types whose positions start behind the padding's number, as fairseq counts them."""
+"""Model types whose positions start after the padding's number, as fairseq counts them."""
 GROUP_TOKENS = 4096
 """Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
 PART_TOKENS = 1536
@@ -62,7 +62,7 @@ class TextEncoder:
     Args:
         stock: encoder or decoder.
         whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
-        separator: of a pair; tokens behind the first one are of BERT's second type. None: all are of one type.
+        separator: of a pair; tokens after the first one are of BERT's second type. None: all are of one type.
         masks_tokens: prompts may end in tokens that no token attends to (`Group.num_masked`).
 
     Attributes:
@@ -149,7 +149,7 @@ class TextEncoder:
         return products
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[1, num_tokens]`, from 0, or from behind the padding's number."""
+        """`[1, num_tokens]`, from 0, or from after the padding's number."""
         return np.arange(self._first_position, self._first_position + num_tokens, dtype=np.int64)[None]
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -281,13 +281,13 @@ class TextEncoder:
 
 
 def token_types(token_ids: torch.Tensor, separator: int) -> torch.Tensor:
-    """`[num_tokens]`, int64: 0 up to the first separator of a pair, 1 behind it. No text becomes a separator."""
+    """`[num_tokens]`, int64: 0 up to the first separator of a pair, 1 after it. No text becomes a separator."""
     is_separator = token_ids.eq(separator).long()
     return (is_separator.cumsum(0) - is_separator).clamp(max=1)
 
 
 def _is_plain(config: Any) -> bool:
-    """Whether each layer attends to all that came before, without biases, and gates by SiLU."""
+    """True if each layer attends to all that came before, without biases, and gates by SiLU."""
     windows = {*(getattr(config, "layer_types", None) or ["full_attention"])} - {"full_attention"}
     is_causal = getattr(config, "is_causal", True) is not False
     return is_causal and not windows and not config.attention_bias and config.hidden_act == "silu"

@@ -71,7 +71,7 @@ class Both:
         return self.served.prompt(page, "")
 
     def off(self, *items: Item) -> float:
-        """How far the service's vectors are from the reference's."""
+        """Largest difference of the service's vectors from the reference's."""
         return difference(self(*items), self.reference.all(items))
 
 

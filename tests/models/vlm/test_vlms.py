@@ -36,7 +36,7 @@ class Both:
         return self.served.prompt(*images, text, instruction=instruction)
 
     def off(self, *cases: Case) -> float:
-        """How far the largest of all numbers is from the script's, the cases in one batch."""
+        """Largest difference of any number from the script's, the cases in one batch."""
         got = self.served.vectors([self.prompt(case) for case in cases])
         return float(np.abs(got - np.stack([self.script(*case) for case in cases])).max())
 

@@ -113,7 +113,7 @@ class OwnEngine:
         return [answers[request.id] for request in requests]
 
     def vector(self, content: Content) -> np.ndarray:
-        """What a content gives by itself."""
+        """The vector of a content by itself."""
         (answer,) = self.ask([content])
         assert isinstance(answer, Vector), answer
         return row(answer)
@@ -124,7 +124,7 @@ def row(vector: Vector) -> np.ndarray:
 
 
 def is_right(answer: Answer, solo: np.ndarray | None) -> bool:
-    """Whether a content that has a solo vector got just that, and one that has none got an error."""
+    """True if a content that has a solo vector got just that, and one that has none got an error."""
     if solo is None or isinstance(answer, Failure):
         return solo is None and isinstance(answer, Failure)
     return bool(np.abs(row(answer) - solo).max() <= TOLERANCE)

@@ -23,7 +23,7 @@ def planned(prompts: list[list[int]]) -> Segments:
 
 
 def families(draw: random.Random) -> list[list[int]]:
-    """Prompts behind two long beginnings with a part in common, equal ones among them, and two of their own."""
+    """Prompts after two long beginnings with a part in common, equal ones among them, and two of their own."""
     system = [draw.randrange(900) for _ in range(40)]
     heads = [system + [draw.randrange(900) for _ in range(size)] for size in (60, 90)]
     pairs = [heads[draw.randrange(2)] + [draw.randrange(900) for _ in range(draw.randrange(1, 30))] for _ in range(12)]

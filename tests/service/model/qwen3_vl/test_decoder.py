@@ -33,7 +33,7 @@ def model() -> Qwen3VLModel:
 
 
 def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.float32) -> PackedBatch:
-    """Prompts one behind the other; True puts an image of 6 tokens behind the first 22."""
+    """Prompts one after the other; True puts an image of 6 tokens after the first 22."""
     ids: list[int] = []
     positions, visual = [], []
     for words, has_image in prompts:
