@@ -79,7 +79,7 @@ def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(served: S
 
 def test_an_instruction_takes_the_place_of_the_default(served: Served, script: Script) -> None:
     other = "Find the other letter"
-    assert served.pair("a", "b", other).token_ids == script.token_ids("a", "b", other)
+    assert served.pair("a", "b", other).plan.ids == script.token_ids("a", "b", other)
     assert served.pair("a", "b", " ") == served.pair("a", "b")
 
 
