@@ -8,12 +8,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 from litestar.types import ASGIApp
-from service.front.turns import Turns
 
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.shared_table import SharedTable
 from service.front.serving.serving import Serving
+from service.front.time_slices import LoopTimeSlices
 from service.http.middleware.guard import Guard
 from service.http.responses.answer import BodyParts, reply
 from tests.builders import answer_lease
@@ -41,7 +41,7 @@ def test_a_place_is_free_before_the_client_can_have_the_whole_answer(kind: str, 
     assert known
     parts, num_bytes = ANSWERS[kind]
     app: ASGIApp = Guard(
-        reply(Turns(), BodyParts(parts), [], "text/plain", answer_lease()),
+        reply(LoopTimeSlices(), BodyParts(parts), [], "text/plain", answer_lease()),
         cast(Serving, SimpleNamespace(keyring=keyring)),
     )
     seen: list[tuple[int, int]] = []
