@@ -145,7 +145,7 @@ class Http1:
             data, self.came = self.came[: self._num_left], self.came[self._num_left :]
             self._num_left -= len(data)
             event = h11.Data(data=data)
-        if type(event) is h11.Data:  # `isinstance` would ask an abstract class
+        if isinstance(event, h11.Data):
             if not self._has_lines:
                 self._num_tiny += len(event.data) < TINY_BYTES
             else:
