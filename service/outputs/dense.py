@@ -90,7 +90,8 @@ def format_of(type_: EmbeddingType) -> NumberFormat:
 
 def formats_of(types: Sequence[EmbeddingType]) -> tuple[NumberFormat, ...]:
     """The number formats of types, each once."""
-    return tuple(dict.fromkeys(map(format_of, types)))
+    distinct: dict[NumberFormat, None] = {format_of(type_): None for type_ in types}
+    return tuple(distinct)
 
 
 def vector(row: Row) -> NDArray[np.float64]:
