@@ -246,7 +246,8 @@ def cross_encoder(name: str) -> Model:
     )
 
 
-def vlm(name: str, **more: Any) -> Model:
+def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = None, **more: Any) -> Model:
+    """A vision-language model, and what it puts before a text and an image where a request says nothing."""
     model = VLMS[name]
 
     def made(folder: Path) -> tuple[Path, Any]:
@@ -254,7 +255,9 @@ def vlm(name: str, **more: Any) -> Model:
         return found, model.script(found)
 
     def vectors(script: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
-        return [script(one, [], None) if isinstance(one, str) else script("", [one], None) for one in found]
+        return [
+            script(one, [], text_prompt) if isinstance(one, str) else script("", [one], image_prompt) for one in found
+        ]
 
     turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
@@ -325,9 +328,9 @@ MODELS: dict[str, Model] = {
     "a cross-encoder": cross_encoder("bert"),
     "a cross-encoder of pairs": cross_encoder("xlm_roberta"),
     "gme": vlm("gme", card={"pooling": "last_token", "max_tokens": 1800, "min_pixels": 3136, "max_pixels": 1_003_520}),
-    "vlm2vec": vlm("vlm2vec"),
+    "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),
-    "jina-v4": vlm("jina-v4"),
+    "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
     "dot products": Model(
         make=_dot,
         card={"scoring": "dot", "outputs": ["dense"]},
