@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from service.front.engine_client.watchdog import SupervisorTimeouts
+from service.front.hub.engine_keeper import LOAD_S
 from service.setting_sources import load_settings
 from service.settings import Settings, SettingsError
 from tests.deploy import rendered
@@ -100,8 +100,8 @@ def test_a_pod_has_time_to_load_and_to_drain(overlay: str) -> None:
     grace_s = deployment["template"]["spec"]["terminationGracePeriodSeconds"]
     assert grace_s >= settings.lame_duck_s + settings.drain_timeout_s + 5
     startup = _container(overlay)["startupProbe"]
-    assert startup["periodSeconds"] * startup["failureThreshold"] > SupervisorTimeouts().load_s
-    assert deployment["progressDeadlineSeconds"] > SupervisorTimeouts().load_s
+    assert startup["periodSeconds"] * startup["failureThreshold"] > LOAD_S
+    assert deployment["progressDeadlineSeconds"] > LOAD_S
 
 
 @overlays
