@@ -24,7 +24,7 @@ QUIET = {
 """Panels that may be empty, or without a number, after this traffic: nothing is fetched, fires or fails, is evicted or
 shared."""
 COUNTED = {
-    "cenote:inputs:rate5m": "cenote_inputs_per_request_sum",
+    "cenote:inputs:rate5m": 'cenote_inputs_per_request_sum{front="0"}',
     "cenote:tokens:rate5m": f'cenote_batch_tokens_sum{{model="{MODEL}"}}',
 }
 """Rates that the rules record, with the sum on the page that each is the rate of."""
