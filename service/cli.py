@@ -13,8 +13,8 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
+from service.checkpoint.json_files import CheckpointError
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from service.front.hub.hosted_front import HostedFront
 from service.front.serving.process_tuning import new_event_loop, num_fronts, return_large_blocks
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if unknown:
             raise unknown_flag(unknown[0])
         sys.exit(options.run(options))
-    except (SettingsError, CheckpointError, UnsupportedModelError) as error:
+    except (SettingsError, CheckpointError) as error:
         sys.exit(_fail(str(error), 2))
     except ListenError as error:
         sys.exit(_fail(str(error), 1))

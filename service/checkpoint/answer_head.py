@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import reranker_kind
 from service.checkpoint.weight_files import list_weight_files, read_header
 

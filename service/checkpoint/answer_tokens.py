@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError, is_inside, read_list, read_object
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES
-from service.checkpoint.sentence_modules import is_inside, read_list, read_object
 
 LOGITS = "causal_logits"
 IDS = ("true_token_id", "false_token_id")
@@ -31,8 +30,7 @@ def read_answer_tokens(files: CheckpointFiles) -> AnswerTokens:
     """Read the ids of LogitScore's config.json, or of `yes` and `no` of tokenizer.json where there is no such file.
 
     Raises:
-        UnsupportedModelError: an id has no logit, the vocabulary lacks a token, or a file is missing or damaged.
-        CheckpointError: likewise, of LogitScore's file.
+        CheckpointError: an id has no logit, the vocabulary lacks a token, or a file is missing or damaged.
     """
     return read_logit_score(files) or _by_words(files)
 
@@ -41,8 +39,7 @@ def read_logit_score(files: CheckpointFiles) -> AnswerTokens | None:
     """The ids that LogitScore's config.json gives; None without the module, or without its file.
 
     Raises:
-        UnsupportedModelError: an id has no logit, or it reads something else than logits.
-        CheckpointError: the file is damaged.
+        CheckpointError: an id has no logit, it reads something else than logits, or the file is damaged.
     """
     listed = read_list(files.folder / MODULES) if (files.folder / MODULES).exists() else []
     places = [str(one.get("path")) for one in listed if str(one.get("type")).rpartition(".")[2] == LOGIT_SCORE]
@@ -53,16 +50,16 @@ def read_logit_score(files: CheckpointFiles) -> AnswerTokens | None:
         return None
     content = read_object(path)
     if (name := content.get("module_input_name", LOGITS)) != LOGITS:
-        raise UnsupportedModelError(f"{path} has module_input_name {name!r}; supported: {LOGITS!r}")
+        raise CheckpointError(f"{path} has module_input_name {name!r}; supported: {LOGITS!r}")
     if further := [key for key in content if key not in (*IDS, "module_input_name")]:
-        raise UnsupportedModelError(f"{path} has {further[0]} {content[further[0]]!r}; supported: {', '.join(IDS)}")
+        raise CheckpointError(f"{path} has {further[0]} {content[further[0]]!r}; supported: {', '.join(IDS)}")
     yes, no = (content.get(key) for key in IDS)
     return AnswerTokens(_id(files, path, IDS[0], yes), None if no is None else _id(files, path, IDS[1], no))
 
 
 def _id(files: CheckpointFiles, path: Path, key: str, value: object) -> int:
     if type(value) is not int or not 0 <= value < (files.num_embedded or 0):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{path} has {key} {value!r}; the id of one of the vocabulary's {files.num_embedded} tokens is needed"
         )
     return value
@@ -73,7 +70,7 @@ def _by_words(files: CheckpointFiles) -> AnswerTokens:
     vocab = model.get("vocab") if isinstance(model, dict) else None
     yes, no = (vocab.get(word) if isinstance(vocab, dict) else None for word in AnswerTokens._fields)
     if type(yes) is not int or type(no) is not int:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'tokenizer.json'} lacks `yes` or `no` as a token; a reranker's score is made of both"
         )
     return AnswerTokens(yes, no)
@@ -83,8 +80,7 @@ def require_logit_score(files: CheckpointFiles) -> AnswerTokens:
     """LogitScore's ids.
 
     Raises:
-        CheckpointError: its file is missing or damaged.
-        UnsupportedModelError: see `read_logit_score`.
+        CheckpointError: its file is missing, or see `read_logit_score`.
     """
     if (found := read_logit_score(files)) is None:
         raise CheckpointError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, token_text
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 FILE, FURTHER, TOKENIZER = "chat_template.jinja", "additional_chat_templates", "tokenizer_config.json"
 DEFAULT = "default"
@@ -50,20 +50,20 @@ class ChatTemplate:
             variables: what the template is given beside messages and special tokens.
 
         Raises:
-            UnsupportedModelError: the template is damaged, refuses these messages, or asks for the day.
+            CheckpointError: the template is damaged, refuses these messages, or asks for the day.
         """
         from jinja2 import TemplateError  # few checkpoints have a template that is rendered here
 
         if NOW in self.text:
-            raise UnsupportedModelError(f"{self.path} asks for the day ({NOW}): the same pair would have other scores")
+            raise CheckpointError(f"{self.path} asks for the day ({NOW}): the same pair would have other scores")
         if missing := [name for name in SPECIAL if name in self.text and name not in self.special]:
-            raise UnsupportedModelError(f"{self.path} writes {missing[0]}, which {TOKENIZER} has not")
+            raise CheckpointError(f"{self.path} writes {missing[0]}, which {TOKENIZER} has not")
         special = {name: text for name, text in self.special.items() if text}
         given = {"tools": None, "documents": None, "add_generation_prompt": False, **special, **variables}
         try:
             return str(_environment().from_string(self.text).render(messages=messages, **given))
         except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-            raise UnsupportedModelError(f"{self.path} cannot be rendered for these messages: {error}") from error
+            raise CheckpointError(f"{self.path} cannot be rendered for these messages: {error}") from error
 
 
 def read_chat_templates(files: CheckpointFiles) -> dict[str, ChatTemplate]:
@@ -72,7 +72,7 @@ def read_chat_templates(files: CheckpointFiles) -> dict[str, ChatTemplate]:
     Files in Jinja count before `chat_template` of tokenizer_config.json.
 
     Raises:
-        UnsupportedModelError: a file is damaged.
+        CheckpointError: a file is damaged.
     """
     config = files.optional(TOKENIZER)
     tokens = {**files.optional(SPECIAL_MAP), **config}
@@ -92,7 +92,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
 
 
 def _environment() -> Any:

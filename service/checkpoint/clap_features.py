@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import read_object
+from service.checkpoint.json_files import CheckpointError, read_object
 
 FILE = "preprocessor_config.json"
 WHOLE = "processor_config.json"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA, TokenModules, read_token_modules, stanford_projection
 from service.checkpoint.config_files import NAMES, CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_modules import DenseConfig
 
 Form = Literal["MultiVectorEncoder", "PyLate", "HF_ColBERT"]
@@ -99,12 +99,11 @@ def read_colbert(files: CheckpointFiles, form: Form, settings: Mapping[str, Any]
         settings: the Transformer module's file.
 
     Raises:
-        UnsupportedModelError: they ask for what is not supported, or for what contradicts itself.
-        CheckpointError: likewise, of `modules.json` and what it names.
+        CheckpointError: they ask for what is not supported, or for what contradicts itself.
     """
     names = files.optional(NAMES)
     if unknown := sorted({*names} - {*KNOWN}):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{NAMES} of a late-interaction model has {unknown[0]} {names[unknown[0]]!r}; known: {', '.join(KNOWN)}"
         )
     metadata: Mapping[str, Any] = {}
@@ -153,18 +152,16 @@ def _expansion(said: object) -> Expansion | None:
     if said is None:
         return None
     if not isinstance(said, dict) or {*said} - {"strategy", "attend", "token", "length"}:
-        raise UnsupportedModelError(
-            f"query_expansion is {said!r}; an object of strategy, attend, token and length is needed"
-        )
+        raise CheckpointError(f"query_expansion is {said!r}; an object of strategy, attend, token and length is needed")
     strategy, token, attend = said.get("strategy"), said.get("token"), said.get("attend", False)
     if strategy not in ("fixed", "min") or type(attend) is not bool or not isinstance(token, str | None):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"query_expansion is {said!r}; needed are strategy 'fixed' or 'min', attend true or false, and token a "
             "string or null"
         )
     length = _count(said, "length")
     if length is None:
-        raise UnsupportedModelError(f"query_expansion is {said!r}; a length is needed")
+        raise CheckpointError(f"query_expansion is {said!r}; a length is needed")
     return Expansion(length, strategy == "fixed", attend, token)
 
 
@@ -173,7 +170,7 @@ def _query_length(said: Mapping[str, Any], expansion: Expansion | None) -> int |
     if expansion is None:
         return length
     if length is not None and length < expansion.length:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"query_length is {length}, and query_expansion's length {expansion.length}: a query cannot be cut to the "
             "one and brought to the other"
         )
@@ -188,7 +185,7 @@ def _markers(names: Mapping[str, Any], metadata: Mapping[str, Any], form: Form) 
         return query, document
     query, document = (names.get(key) or "" for key in ("query_prefix", "document_prefix"))
     if not isinstance(query, str) or not isinstance(document, str):
-        raise UnsupportedModelError(f"{NAMES} has query_prefix {query!r} and document_prefix {document!r}; not strings")
+        raise CheckpointError(f"{NAMES} has query_prefix {query!r} and document_prefix {document!r}; not strings")
     return query, document
 
 
@@ -204,7 +201,7 @@ def _prefixes(prompts: Mapping[str, str], markers: tuple[str, str]) -> tuple[str
 def _pylate_skiplist(names: Mapping[str, Any]) -> Sequence[str]:
     words = names.get("skiplist_words")
     if words is not None and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
-        raise UnsupportedModelError(f"{NAMES} has skiplist_words {words!r}; a list of strings is needed")
+        raise CheckpointError(f"{NAMES} has skiplist_words {words!r}; a list of strings is needed")
     is_pylates = names.get("model_type") == PYLATE or any(key in names for key in ("query_prefix", "document_prefix"))
     return words if words is not None else list(string.punctuation) if is_pylates else ()
 
@@ -216,5 +213,5 @@ def _stanford_skiplist(metadata: Mapping[str, Any]) -> Sequence[str]:
 def _count(said: Mapping[str, Any], key: str) -> int | None:
     value = said.get(key)
     if value is not None and (type(value) is not int or value < 1):
-        raise UnsupportedModelError(f"{key} of a late-interaction model is {value!r}; a positive integer is needed")
+        raise CheckpointError(f"{key} of a late-interaction model is {value!r}; a positive integer is needed")
     return value

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import DenseConfig, check_normalize, read_dense, read_modules, read_object
+from service.checkpoint.json_files import CheckpointError, read_object
+from service.checkpoint.sentence_modules import DenseConfig, check_normalize, read_dense, read_modules
 from service.checkpoint.weight_files import SINGLE, read_header
 
 TOKENS = "token_embeddings"

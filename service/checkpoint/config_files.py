@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError, read_object
 
 STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
 """Types of rotary embeddings in which a token's rotation depends on its position alone."""
@@ -41,7 +41,7 @@ class CheckpointFiles:
         """config.json, or its part.
 
         Raises:
-            UnsupportedModelError: it is missing or damaged.
+            CheckpointError: it is missing or damaged.
         """
         if self.part is not None:
             return CheckpointFiles(self.folder).section(self.part)
@@ -64,11 +64,11 @@ class CheckpointFiles:
         """`cenote` of config.json, the checkpoint maker's settings for this service; empty where there is none.
 
         Raises:
-            UnsupportedModelError: it is not an object.
+            CheckpointError: it is not an object.
         """
         own = self.config.get("cenote") or {}
         if not isinstance(own, dict):
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"config.json has cenote {own!r}; an object is needed, of family, max_pixels, query_end_tokens, "
                 "query_prefix or unread_tensors"
             )
@@ -90,22 +90,15 @@ class CheckpointFiles:
         """A file that holds one JSON object.
 
         Raises:
-            UnsupportedModelError: it is missing or damaged.
+            CheckpointError: it is missing or damaged.
         """
-        path = self.folder / name
-        try:
-            value = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
-        if not isinstance(value, dict):
-            raise UnsupportedModelError(f"{path} is not a JSON object")
-        return value
+        return read_object(self.folder / name)
 
     def optional(self, name: str) -> Mapping[str, Any]:
         """A file that holds one JSON object; empty where there is none.
 
         Raises:
-            UnsupportedModelError: it is damaged.
+            CheckpointError: it is damaged.
         """
         return self.read_object(name) if (self.folder / name).exists() else {}
 
@@ -113,7 +106,7 @@ class CheckpointFiles:
         """processor_config.json; empty where there is none.
 
         Raises:
-            UnsupportedModelError: it is damaged.
+            CheckpointError: it is damaged.
         """
         return self.optional("processor_config.json")
 
@@ -121,36 +114,34 @@ class CheckpointFiles:
         """An object of config.json.
 
         Raises:
-            UnsupportedModelError: there is none of that name.
+            CheckpointError: there is none of that name.
         """
         section = self.config.get(name)
         if not isinstance(section, dict):
-            raise UnsupportedModelError(f"config.json has no object {name!r}")
+            raise CheckpointError(f"config.json has no object {name!r}")
         return section
 
     def special_tokens(self, names: Mapping[str, str]) -> dict[str, int]:
         """Ids of special tokens of tokenizer.json.
 
         Raises:
-            UnsupportedModelError: one is missing.
+            CheckpointError: one is missing.
         """
         added = self.read_object("tokenizer.json").get("added_tokens", [])
         ids = {token["content"]: token["id"] for token in added if token.get("special")}
         if missing := [token for token in names.values() if token not in ids]:
-            raise UnsupportedModelError(
-                f"{self.folder / 'tokenizer.json'} lacks the special tokens {', '.join(missing)}"
-            )
+            raise CheckpointError(f"{self.folder / 'tokenizer.json'} lacks the special tokens {', '.join(missing)}")
         return {name: ids[token] for name, token in names.items()}
 
     def prompts(self) -> Mapping[str, str]:
         """Named prompts of config_sentence_transformers.json, null as empty; none where there is no such file.
 
         Raises:
-            UnsupportedModelError: they are not texts by name.
+            CheckpointError: they are not texts by name.
         """
         prompts = self.optional(NAMES).get("prompts") or {}
         if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
-            raise UnsupportedModelError(f"{self.folder / NAMES} has prompts that are not an object of strings")
+            raise CheckpointError(f"{self.folder / NAMES} has prompts that are not an object of strings")
         return {name: text or "" for name, text in prompts.items()}
 
     def matryoshka(self, dimensions: int) -> tuple[int, ...] | None:
@@ -159,13 +150,13 @@ class CheckpointFiles:
         `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean; false offers the full length alone) are vLLM's.
 
         Raises:
-            UnsupportedModelError: they are no lengths.
+            CheckpointError: they are no lengths.
         """
         offered = self.config.get("matryoshka_dimensions")
         if offered is None:
             return (dimensions,) if self.config.get("is_matryoshka") is False else None
         if not isinstance(offered, list) or not all(type(d) is int and 1 <= d <= dimensions for d in offered):
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"config.json has matryoshka_dimensions {offered!r}; a list of integers from 1 to {dimensions} is "
                 "needed"
             )
@@ -176,11 +167,11 @@ def positive(section: Mapping[str, Any], name: str) -> int:
     """A positive integer of a section.
 
     Raises:
-        UnsupportedModelError: it is none.
+        CheckpointError: it is none.
     """
     value = section.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UnsupportedModelError(f"config.json has {name} {value!r}; a positive integer is needed")
+        raise CheckpointError(f"config.json has {name} {value!r}; a positive integer is needed")
     return value
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from huggingface_hub import snapshot_download
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.lora_files import base_of, join
 from service.checkpoint.sparse.router_files import CONFIG as ROUTER
 from service.checkpoint.sparse.router_files import beside

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError
 
 
 def linked_folder(links: Mapping[str, Path], kind: str) -> Path:

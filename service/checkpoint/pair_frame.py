@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from service.checkpoint.chat_template import ChatTemplate
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 Role = Literal["system", "query", "document"]
 Format = Literal["flat", "structured"]
@@ -69,7 +69,7 @@ def read_pair_frame(
     """The frame of one message for each role, in their order.
 
     Raises:
-        UnsupportedModelError: the template cannot be rendered, leaves out a query or a document, or changes a text.
+        CheckpointError: the template cannot be rendered, leaves out a query or a document, or changes a text.
     """
 
     def render(texts: Mapping[Role, str]) -> str:
@@ -79,7 +79,7 @@ def read_pair_frame(
     named = {mark: role for role, mark in MARKS.items()}
     words, found = FIND.split(rendered), [named[mark] for mark in FIND.findall(rendered)]
     if missing := [role for role in PAIR if role not in found]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{template.path} leaves out the {missing[0]} of a pair (a message with that role): a reranker's template "
             "writes both"
         )
@@ -90,7 +90,7 @@ def read_pair_frame(
         frame = _frame(words, [slots[role] for role in found])
         if [fill(frame, texts) for texts in probes] == expected:
             return frame
-    raise UnsupportedModelError(
+    raise CheckpointError(
         f"{template.path} changes the texts of a pair otherwise than by stripping white space, or writes other words "
         "beside other texts; supported: templates that write query and document as they are"
     )

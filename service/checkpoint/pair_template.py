@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 TYPES = "token_type_ids"
 """Name of the numbers of texts among a model's inputs."""
@@ -39,7 +39,7 @@ def read_pair_template(files: CheckpointFiles) -> PairTemplate:
     """Read the post-processor of tokenizer.json.
 
     Raises:
-        UnsupportedModelError: there is none for pairs, or it puts other tokens around a pair than around a text.
+        CheckpointError: there is none for pairs, or it puts other tokens around a pair than around a text.
     """
     found = files.read_object("tokenizer.json").get("post_processor") or {}
     steps = found.get("processors", [found])
@@ -59,7 +59,7 @@ def read_pair_template(files: CheckpointFiles) -> PairTemplate:
     else:
         between, second_type, after = (), 0, ()
     if not between:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'tokenizer.json'} puts no token between two texts; a model that scores pairs needs one"
         )
     inputs = files.optional("tokenizer_config.json").get("model_input_names", [TYPES])
@@ -76,7 +76,7 @@ def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple
     alone = _place(single, "A")
     ends = [[part.get("SpecialToken", {}).get("id") for part in parts] for parts in (pair[:first], pair[second + 1 :])]
     if ends != [[part["SpecialToken"]["id"] for part in parts] for parts in (single[:alone], single[alone + 1 :])]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'tokenizer.json'} ends a pair otherwise than a text; supported: the same tokens"
         )
     between, after = (

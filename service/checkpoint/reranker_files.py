@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from service.checkpoint.chat_template import DEFAULT, ChatTemplate, read_chat_templates
 from service.checkpoint.config_files import NAMES, CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.known_keys import ABOUT_MODEL, MODEL, check_keys
+from service.checkpoint.json_files import ABOUT_MODEL, MODEL, CheckpointError, check_keys
 from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
@@ -75,8 +74,7 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
         task: sentence-transformers' name of what the architecture does: `sequence-classification`, `text-generation`.
 
     Raises:
-        UnsupportedModelError: one is damaged, or asks for what is not supported.
-        CheckpointError: likewise, of modules.json.
+        CheckpointError: one is damaged, or asks for what is not supported.
     """
     saved = is_saved(files)
     names = files.optional(NAMES) if saved else {}
@@ -87,7 +85,7 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     else:
         settings = PairSettings(path=NAMES, template={})
         if (said := find_settings(files)).processor:  # of the tokenizer's class, which reads them wherever they stand
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{files.folder / said.name} has arguments for the tokenizer, and {NAMES} no model_type "
                 f"{CROSS_ENCODER!r}, without which sentence-transformers does not read them"
             )
@@ -108,14 +106,14 @@ def _check_modules(files: CheckpointFiles) -> None:
     """Refuse other modules than a Transformer beside modules.json, with LogitScore after it or not."""
     path, kinds = files.folder / MODULES, module_kinds(files)
     if kinds not in ([TRANSFORMER], [TRANSFORMER, LOGIT_SCORE]):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{path} has {', '.join(kinds)}; supported of a {CROSS_ENCODER}: {TRANSFORMER}, or {TRANSFORMER} and "
             f"{LOGIT_SCORE}"
         )
     known = re.compile(rf"(?:{KNOWN.pattern})|sentence_transformers\.cross_encoder\.modules(?:\.\w+)?\.{LOGIT_SCORE}")
     first, *_ = read_modules(files.folder, known, f"{TRANSFORMER} and {LOGIT_SCORE} of sentence_transformers")
     if first.folder != files.folder:
-        raise UnsupportedModelError(f"{path} has its {TRANSFORMER} in a folder of its own; supported: beside {MODULES}")
+        raise CheckpointError(f"{path} has its {TRANSFORMER} in a folder of its own; supported: beside {MODULES}")
 
 
 def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activation:
@@ -125,7 +123,7 @@ def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activat
         names: of config_sentence_transformers.json; empty where that does not count.
 
     Raises:
-        UnsupportedModelError: it is another than those that are known.
+        CheckpointError: it is another than those that are known.
     """
     own = files.config.get("sentence_transformers")
     of_config = own if isinstance(own, dict) and "activation_fn" in own else {}
@@ -139,7 +137,7 @@ def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activat
         return "sigmoid"
     last = str(path).rpartition(".")[2]
     if not str(path).startswith("torch.nn.") or last not in ACTIVATIONS:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / name} has {key} {path!r}; supported, in torch.nn: {', '.join(ACTIVATIONS)}"
         )
     return ACTIVATIONS[last]
@@ -158,14 +156,14 @@ def _messages(files: CheckpointFiles, settings: PairSettings, *, is_saved: bool)
     if template is None and "{" in name and templates:  # the template itself
         template = ChatTemplate(files.folder / settings.path, name, next(iter(templates.values())).special)
     if template is None:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder} has no chat template {name!r}, by which its pairs become prompts ({settings.path}); it "
             f"has {', '.join(templates) or 'none'}"
         )
     form = (settings.message or {}).get("format", "auto")
     form = infer_format(template) if form == "auto" else form
     if form not in ("flat", "structured"):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / settings.path} has the format {form!r} of messages; supported: flat, structured"
         )
     return MessageForm(template=template, form=form, variables=variables)
@@ -178,13 +176,13 @@ def read_prompt(files: CheckpointFiles, names: Mapping[str, Any]) -> str:
         names: of config_sentence_transformers.json; empty where that does not count.
 
     Raises:
-        UnsupportedModelError: the default names none of its prompts.
+        CheckpointError: the default names none of its prompts.
     """
     name, prompts = names.get("default_prompt_name"), names.get("prompts") or {}
     if name is None:
         return ""
     if not isinstance(prompts, dict) or not isinstance(prompt := prompts.get(name), str):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / NAMES} has default_prompt_name {name!r}, which is none of its prompts: "
             f"{', '.join(map(str, prompts)) or 'there are none'}"
         )

@@ -8,7 +8,7 @@ Source: sentence-transformers 6.2, `CrossEncoder`; transformers 5.24, `AutoModel
 from typing import Any, Literal
 
 from service.checkpoint.config_files import NAMES, CheckpointFiles
-from service.checkpoint.sentence_modules import read_list
+from service.checkpoint.json_files import read_list
 
 Kind = Literal["classifier", "logits", "modules", "own"]
 """Origin of the score: a classifier's head, a language model's logits, modules, or code of its own."""
@@ -24,8 +24,7 @@ def reranker_kind(files: CheckpointFiles) -> Kind | None:
     """The kind of a reranker; None for all others, such as an embedder that was made of a classifier.
 
     Raises:
-        CheckpointError: modules.json is damaged.
-        UnsupportedModelError: config.json or config_sentence_transformers.json is missing or damaged.
+        CheckpointError: modules.json, config.json or config_sentence_transformers.json is missing or damaged.
     """
     modules, name = module_kinds(files), architecture(files)
     if LOGIT_SCORE in modules:

@@ -13,16 +13,9 @@ from typing import Any, Literal
 
 from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, colbert_form, read_colbert
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.known_keys import ABOUT_MODEL, EMPTY, MODEL, check_keys
-from service.checkpoint.known_keys import POOLING as POOLING_KEYS
-from service.checkpoint.sentence_modules import (
-    SentenceModule,
-    check_normalize,
-    list_modules,
-    read_dense,
-    read_object,
-)
+from service.checkpoint.json_files import ABOUT_MODEL, EMPTY, MODEL, CheckpointError, check_keys, read_object
+from service.checkpoint.json_files import POOLING as POOLING_KEYS
+from service.checkpoint.sentence_modules import SentenceModule, check_normalize, list_modules, read_dense
 from service.checkpoint.sentence_settings import SETTINGS, check_settings, find_settings
 from service.checkpoint.sparse.splade_files import SpladePooling, is_splade, read_splade
 from service.checkpoint.tokenizer_settings import check_tokenizer_settings, max_length
@@ -96,8 +89,7 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     """Read all of them.
 
     Raises:
-        UnsupportedModelError: one is damaged, or asks for what is not supported.
-        CheckpointError: likewise, of `modules.json` and Dense modules.
+        CheckpointError: one is damaged, or asks for what is not supported.
     """
     check_tokenizer_settings(files)
     names, settings = files.optional(NAMES), find_settings(files)
@@ -133,15 +125,15 @@ def check_names(files: CheckpointFiles, *, is_normalized: bool) -> None:
         is_normalized: vectors have length 1, so that their dot products are cosines.
 
     Raises:
-        UnsupportedModelError: the file is damaged, cuts vectors, or compares them otherwise.
+        CheckpointError: the file is damaged, cuts vectors, or compares them otherwise.
     """
     names = files.optional(NAMES)
     if (length := names.get("truncate_dim")) is not None:
-        raise UnsupportedModelError(f"{NAMES} has truncate_dim {length!r}; supported of this model: null")
+        raise CheckpointError(f"{NAMES} has truncate_dim {length!r}; supported of this model: null")
     similarity = names.get("similarity_fn_name")
     known = (None, "cosine", "maxsim", "MaxSim", *(("dot",) if is_normalized else ()))
     if similarity not in known:
-        raise UnsupportedModelError(f"{NAMES} has similarity_fn_name {similarity!r}; supported: cosine, maxsim")
+        raise CheckpointError(f"{NAMES} has similarity_fn_name {similarity!r}; supported: cosine, maxsim")
 
 
 def _of_tokens(files: CheckpointFiles, found: ColbertFiles) -> SentenceFiles:
@@ -178,7 +170,7 @@ def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, 
     elif key := next((one for one in OF_PYLATE if one in names), None):
         found = f"{NAMES} has {key} {names[key]!r}"
     if found:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{found}; supported: {SENTENCE_TRANSFORMER}, {SPARSE_ENCODER} with SpladePooling, and MultiVectorEncoder "
             "and PyLate's ColBERT with a modules.json that names what makes a vector of each token, whose mean would "
             f"be wrong; {STANFORD} without one"
@@ -192,7 +184,7 @@ def _refuse_without_modules(files: CheckpointFiles) -> None:
     for name in (NAMES, *SETTINGS):
         content = files.optional(name)
         if said := [key for key, nothing in LOST.items() if content.get(key) not in nothing]:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{files.folder} has {name} with {said[0]} and no modules.json, without which sentence-transformers "
                 f"does not read it, nor how vectors are pooled: add the model's modules.json, or remove {name}"
             )
@@ -204,7 +196,7 @@ def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Po
         return _default_pooling(config)
     path = folder / "config.json"
     if not path.is_file():
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{path} is not there, which modules.json names: it says how vectors are pooled; download the model again"
         )
     content = read_object(path)
@@ -215,9 +207,9 @@ def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Po
     if isinstance(mode, list) and len(mode) == 1:
         mode = mode[0]
     if not isinstance(mode, str) or mode not in POOLINGS:
-        raise UnsupportedModelError(f"{path} pools by {mode!r}; supported, one at a time: {', '.join(POOLINGS)}")
+        raise CheckpointError(f"{path} pools by {mode!r}; supported, one at a time: {', '.join(POOLINGS)}")
     if not content.get("include_prompt", True):
-        raise UnsupportedModelError(f"{path} has include_prompt false; supported: true, the prefix is pooled too")
+        raise CheckpointError(f"{path} has include_prompt false; supported: true, the prefix is pooled too")
     return POOLINGS[mode]
 
 
@@ -236,7 +228,7 @@ def _similarity(names: Mapping[str, Any], known: Mapping[object, Similarity]) ->
     name = names.get("similarity_fn_name")
     if name not in known:
         supported = ", ".join(sorted({*known.values()}))
-        raise UnsupportedModelError(f"{NAMES} has similarity_fn_name {name!r}; supported: {supported}")
+        raise CheckpointError(f"{NAMES} has similarity_fn_name {name!r}; supported: {supported}")
     return known[name]
 
 
@@ -244,12 +236,12 @@ def _default_prompt(name: object, prompts: Mapping[str, str]) -> str:
     if name is None:
         return ""
     if name not in prompts:
-        raise UnsupportedModelError(f"{NAMES} has default_prompt_name {name!r}; its prompts are {', '.join(prompts)}")
+        raise CheckpointError(f"{NAMES} has default_prompt_name {name!r}; its prompts are {', '.join(prompts)}")
     return prompts[str(name)]
 
 
 def _count(name: str, content: Mapping[str, Any], key: str) -> int | None:
     value = content.get(key)
     if value is not None and (type(value) is not int or value < 1):
-        raise UnsupportedModelError(f"{name} has {key} {value!r}; a positive integer is needed")
+        raise CheckpointError(f"{name} has {key} {value!r}; a positive integer is needed")
     return value

@@ -5,15 +5,22 @@ In: a folder. Out: its modules in order. Both processes read it; it imports no t
 Source: sentence-transformers 6.2, `base/model.py` and `base/modules/dense.py`.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.known_keys import DENSE, MODULE, NORMALIZE, check_keys
+from service.checkpoint.json_files import (
+    DENSE,
+    MODULE,
+    NORMALIZE,
+    CheckpointError,
+    check_keys,
+    is_inside,
+    read_list,
+    read_object,
+)
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
@@ -63,30 +70,6 @@ class DenseConfig:
     bias: bool
     activation: str
     has_residual: bool = False
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        CheckpointError: there is no such file, or it is none.
-    """
-    value = _read(path)
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path} is not a JSON object")
-    return value
-
-
-def read_list(path: Path) -> list[dict[str, Any]]:
-    """A list of JSON objects from a file.
-
-    Raises:
-        CheckpointError: there is no such file, or it is none.
-    """
-    entries = _read(path)
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CheckpointError(f"{path} is not a list of objects")
-    return entries
 
 
 def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
@@ -199,21 +182,8 @@ def check_normalize(folder: Path, read: str = POOLED) -> bool:
     return True
 
 
-def is_inside(path: str) -> bool:
-    """True for a relative path that does not lead out of its folder."""
-    return not Path(path).is_absolute() and ".." not in Path(path).parts
-
-
 def _size(path: Path, config: Mapping[str, Any], key: str) -> int:
     value = config.get(key)
     if type(value) is not int or value < 1:
         raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")
-    return value
-
-
-def _read(path: Path) -> object:
-    try:
-        value: object = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}") from error
     return value

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.known_keys import TRANSFORMER, check_keys
+from service.checkpoint.json_files import TRANSFORMER, CheckpointError, check_keys
 
 Encodes = Literal["pooled", "tokens", "splade"]
 """Output of a model for its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
@@ -95,7 +94,7 @@ def find_settings(files: CheckpointFiles) -> SentenceSettings:
     """The file as it stands.
 
     Raises:
-        UnsupportedModelError: it is damaged.
+        CheckpointError: it is damaged.
     """
     if not (files.folder / "modules.json").is_file():
         return SentenceSettings(SETTINGS[0], {}, {})
@@ -108,7 +107,7 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     """Refuse what is not done and would be other vectors.
 
     Raises:
-        UnsupportedModelError: the file has such a key.
+        CheckpointError: the file has such a key.
     """
     name, content = settings.name, settings.content
     check_keys(name, content, TRANSFORMER)
@@ -118,9 +117,9 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
     for key, value in expected.items():
         if content.get(key, value) not in (value, None, {}):
-            raise UnsupportedModelError(f"{name} has {key} {content[key]!r}; supported: {value!r}")
+            raise CheckpointError(f"{name} has {key} {content[key]!r}; supported: {value!r}")
     if not isinstance(content.get("do_lower_case", False), bool | None):
-        raise UnsupportedModelError(f"{name} has do_lower_case {content['do_lower_case']!r}; true or false is needed")
+        raise CheckpointError(f"{name} has do_lower_case {content['do_lower_case']!r}; true or false is needed")
     _check_arguments(files, settings)
 
 
@@ -128,13 +127,13 @@ def check_sizes(files: CheckpointFiles, min_pixels: int, max_pixels: int) -> Non
     """Refuse bounds of images that are not the model's.
 
     Raises:
-        UnsupportedModelError: the file has others, or is damaged.
+        CheckpointError: the file has others, or is damaged.
     """
     settings = find_settings(files)
     for place, value in _arguments_within("", settings.content):
         key = place.rpartition(".")[2]
         if key in SIZES and value is not None and value != (expected := (min_pixels, max_pixels)[SIZES[key]]):
-            raise UnsupportedModelError(f"{settings.name} has {place} {value!r}; supported of this model: {expected}")
+            raise CheckpointError(f"{settings.name} has {place} {value!r}; supported of this model: {expected}")
 
 
 def _arguments_within(place: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -154,7 +153,7 @@ def _check_arguments(files: CheckpointFiles, settings: SentenceSettings) -> None
             is_same = kind == CONFIG and argument in files.config and files.config[argument] == value
             if argument not in (*harmless, *obeyed[kind]) and not is_same:
                 more = "what config.json has" if kind == CONFIG else ", ".join(obeyed[kind]) or "how it is loaded"
-                raise UnsupportedModelError(
+                raise CheckpointError(
                     f"{settings.name} has {key}.{argument} {value!r}, which is not obeyed here; supported: {more}"
                 )
 
@@ -164,7 +163,7 @@ def _arguments(name: str, content: Mapping[str, Any], kind: str) -> tuple[str, M
     key = OLD_NAMES[kind] if OLD_NAMES[kind] in content else kind
     value = content.get(key) or {}
     if not isinstance(value, dict):
-        raise UnsupportedModelError(f"{name} has {key} {value!r}; an object is needed")
+        raise CheckpointError(f"{name} has {key} {value!r}; an object is needed")
     return key, value
 
 
@@ -194,7 +193,7 @@ def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
         task: `transformer_task` that makes the scores of this architecture.
 
     Raises:
-        UnsupportedModelError: it is damaged, or asks for what would be other scores here.
+        CheckpointError: it is damaged, or asks for what would be other scores here.
     """
     found = find_settings(files)
     name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}
@@ -212,16 +211,16 @@ def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
     _refuse_beyond(at, CONFIG, content.pop(CONFIG, {}), (*OF_PAIRS[CONFIG], *same))
     limit = given.get("model_max_length", content.pop("max_seq_length", None))
     if limit is not None and (type(limit) is not int or limit < 1):
-        raise UnsupportedModelError(f"{at} the limit {limit!r} (max_seq_length, model_max_length); a positive integer")
+        raise CheckpointError(f"{at} the limit {limit!r} (max_seq_length, model_max_length); a positive integer")
     lower_case = content.pop("do_lower_case", False) is True
     if further := [key for key in content if key not in (*WITHOUT_EFFECT, "max_seq_length")]:
-        raise UnsupportedModelError(f"{at} {further[0]} {content[further[0]]!r}, which is not known here")
+        raise CheckpointError(f"{at} {further[0]} {content[further[0]]!r}, which is not known here")
     return PairSettings(path=name, message=message, template=template, max_tokens=limit, lower_case=lower_case)
 
 
 def _expect(at: str, content: dict[str, Any], key: str, supported: str, *, default: str) -> None:
     if (said := content.pop(key, default)) != supported:
-        raise UnsupportedModelError(f"{at} {key} {said!r}; supported for this reranker: {supported!r}")
+        raise CheckpointError(f"{at} {key} {said!r}; supported for this reranker: {supported!r}")
 
 
 def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
@@ -229,9 +228,7 @@ def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
     for kind, given in modalities.items() if isinstance(modalities, dict) else [("", modalities)]:
         known = {key: value for key, value in given.items() if key != "format"} if isinstance(given, dict) else given
         if kind not in ("text", "message") or known != LOGITS:
-            raise UnsupportedModelError(
-                f"{at} modality_config {modalities!r}; supported: text and message, each {LOGITS!r}"
-            )
+            raise CheckpointError(f"{at} modality_config {modalities!r}; supported: text and message, each {LOGITS!r}")
     message: Mapping[str, Any] | None = modalities.get("message")
     return message
 
@@ -239,14 +236,14 @@ def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
 def _template(at: str, processing: Mapping[str, Any]) -> Mapping[str, Any]:
     """The template's arguments in `processing_kwargs`, beside which nothing may stand."""
     if others := [key for key, value in processing.items() if key != "chat_template" and value]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{at} processing_kwargs with {others[0]} {processing[others[0]]!r}; supported: chat_template"
         )
     given = dict(processing.get("chat_template") or {})
     if given.pop("restore_suffix", True) is not True:
-        raise UnsupportedModelError(f"{at} restore_suffix false in processing_kwargs; supported: true")
+        raise CheckpointError(f"{at} restore_suffix false in processing_kwargs; supported: true")
     if others := [key for key in OF_TEMPLATE if given.get(key)]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{at} {others[0]} {given[others[0]]!r} in processing_kwargs; supported: variables of the chat template"
         )
     return given
@@ -257,4 +254,4 @@ def _refuse_beyond(at: str, key: str, given: Any, known: tuple[str, ...]) -> Non
     if not isinstance(given, dict) or any(name not in known for name in given):
         name = next((name for name in given if name not in known), "") if isinstance(given, dict) else ""
         said = f"{name} {given[name]!r} in {key}" if name else f"{key} {given!r}"
-        raise UnsupportedModelError(f"{at} {said}; supported: {', '.join(known)}")
+        raise CheckpointError(f"{at} {said}; supported: {', '.join(known)}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from service.checkpoint.config_files import token_text
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import read_object
+from service.checkpoint.json_files import CheckpointError, read_object
 
 HeadKind = Literal["sparse", "multi"]
 HEADS: Mapping[HeadKind, str] = {"sparse": "sparse_linear", "multi": "colbert_linear"}

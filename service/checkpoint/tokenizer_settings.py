@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
 
 CONFIG, SPECIALS = "tokenizer_config.json", "special_tokens_map.json"
@@ -25,7 +25,7 @@ def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
     """The arguments of the tokenizer's class.
 
     Raises:
-        UnsupportedModelError: a file is damaged.
+        CheckpointError: a file is damaged.
     """
     named = dict(files.optional(CONFIG))
     if LISTED not in named:
@@ -37,12 +37,12 @@ def max_length(files: CheckpointFiles) -> int | None:
     """Longest prompt of a text model by its settings; None where they say nothing.
 
     Raises:
-        UnsupportedModelError: `max_seq_length` is no length.
+        CheckpointError: `max_seq_length` is no length.
     """
     settings = find_settings(files)
     own, named = settings.content.get("max_seq_length"), tokenizer_settings(files)
     if own is not None and (type(own) is not int or own < 1):
-        raise UnsupportedModelError(f"{settings.name} has max_seq_length {own!r}; a positive integer is needed")
+        raise CheckpointError(f"{settings.name} has max_seq_length {own!r}; a positive integer is needed")
     if own is not None and "model_max_length" not in settings.processor:
         return own
     limit = named.get("model_max_length", named.get("max_len"))
@@ -53,7 +53,7 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
     """Refuse what would change the tokens of a text model, and is not obeyed.
 
     Raises:
-        UnsupportedModelError: a file has such a key.
+        CheckpointError: a file has such a key.
     """
     named = tokenizer_settings(files)
     allowed: dict[str, tuple[object, ...]] = {"truncation_side": ("right",), "fix_mistral_regex": (False, None)}
@@ -73,13 +73,13 @@ def refuse(files: CheckpointFiles, key: str, value: object, why: str) -> None:
     """Raise the error of a key, with the file that has it.
 
     Raises:
-        UnsupportedModelError: always.
+        CheckpointError: always.
     """
     settings = find_settings(files)
     place = settings.name if key in settings.processor else CONFIG
     if place == CONFIG and key not in files.optional(CONFIG):
         place = SPECIALS
-    raise UnsupportedModelError(f"{place} has {key} {value!r}; {why}")
+    raise CheckpointError(f"{place} has {key} {value!r}; {why}")
 
 
 def _own_code(named: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.sentence_modules import read_object
+from service.checkpoint.json_files import read_object
 from service.checkpoint.weight_files import list_weight_files, read_header
 
 TOWER = "visual."

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import read_object
+from service.checkpoint.json_files import CheckpointError, read_object
 
 ADAPTER = "adapter_config.json"
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"

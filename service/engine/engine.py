@@ -23,7 +23,7 @@ import transformers
 from cenote_kernels import PoolingMode
 from service import logs
 from service.checkpoint.content_digest import content_digest
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError
 from service.engine.execution.runner import ModelRunner
 from service.engine.front_line import accept_fronts
 from service.engine.fronts import Fronts, Joined, Left

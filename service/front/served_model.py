@@ -194,7 +194,7 @@ def load_served_model(
         family: whose prompts it takes; None asks its files.
 
     Raises:
-        UnsupportedModelError: the checkpoint is of no family that this release serves, or ships ranges for int8 that
+        CheckpointError: the checkpoint is of no family that this release serves, or ships ranges for int8 that
             do not fit it.
     """
     folder = Path(checkpoint.folder)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from service.checkpoint.config_files import CheckpointFiles, check_ropes
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.lora_files import JOINED
 from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, reranker_kind, told
 from service.checkpoint.sentence_files import check_names
@@ -42,22 +42,20 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
         name: of a module of `families/`; None: the files say.
 
     Raises:
-        UnsupportedModelError: the family is unknown, or the files are missing, damaged or in disagreement.
-        CheckpointError: likewise; or the weights are quantized, cut short, or have an adapter beside them.
+        CheckpointError: the family is unknown; the files are missing, damaged or in disagreement; or the weights are
+            quantized, cut short, or have an adapter beside them.
     """
     files = CheckpointFiles(folder)
     named = name or files.own.get("family")
     family = _choose(files) if named is None else _named(files, named)
     if family.kind != "reranker" and (kind := reranker_kind(files)) is not None:
-        raise UnsupportedModelError(_no_reranker(files, kind))
+        raise CheckpointError(_no_reranker(files, kind))
     if family.kind == "text":
         _refuse_heads(files)
     check_ropes(files.config)
     profile = family.make_profile(files)
     if (folder / JOINED).is_dir() and profile.architecture not in WITH_ADAPTERS:
-        raise UnsupportedModelError(
-            f"{folder} has an adapter for late interaction, which {profile.name} does not apply"
-        )
+        raise CheckpointError(f"{folder} has an adapter for late interaction, which {profile.name} does not apply")
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
         if profile.scoring is None:
@@ -70,12 +68,12 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
 
 def _named(files: CheckpointFiles, name: object) -> Family:
     if not isinstance(name, str) or name not in FAMILIES:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"the family {name!r} is unknown; known: {', '.join(_alike(name, FAMILIES) or sorted(FAMILIES))}"
         )
     family = FAMILIES[name]
     if files.model_type not in family.model_types:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config.json'} has model_type {files.model_type!r}; the family {name} is of "
             f"{', '.join(map(repr, family.model_types))}"
         )
@@ -88,18 +86,18 @@ def _choose(files: CheckpointFiles) -> Family:
     if fitting:
         return max(fitting, key=lambda family: family.rank)
     if (kind := reranker_kind(files)) is not None:
-        raise UnsupportedModelError(_no_reranker(files, kind))
+        raise CheckpointError(_no_reranker(files, kind))
     where = f"{files.folder / 'config.json'} has model_type {files.model_type!r}"
     if ofs:
         choices = "; ".join(f"{name} ({family.about})" for name, family in sorted(ofs.items()))
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{where}, which several models share, and nothing in the files says which this is (names and cards do "
             f"not count). Say so with `--family`, or `cenote.family` of config.json: {choices}"
         )
     alike = [f"{name!r} ({TYPES[name]})" for name in _alike(files.model_type, TYPES)]
     nearest = f"the nearest: {', '.join(alike)}" if alike else "no supported type has a similar name"
     code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
-    raise UnsupportedModelError(f"{where}, not supported; {nearest}.{code} docs/models.md lists all families")
+    raise CheckpointError(f"{where}, not supported; {nearest}.{code} docs/models.md lists all families")
 
 
 def _refuse_heads(files: CheckpointFiles) -> None:
@@ -111,7 +109,7 @@ def _refuse_heads(files: CheckpointFiles) -> None:
         return
     for path in list_weight_files(files.folder):
         if head := next((name for name in read_header(path) if CLASSIFIER_HEAD.match(name)), None):
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{files.folder / 'config.json'} has architectures {files.config.get('architectures')!r}, and "
                 f"{path.name} has the tensor {head}, a classifier's head: a reranker has a class that ends in "
                 f"{CLASSIFIER} there, and an embedder that was made of one has a modules.json with Pooling"

@@ -6,7 +6,7 @@ Knows no request. What it refuses would otherwise show as wrong vectors without 
 from collections.abc import Callable
 from itertools import product
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.conversation import Conversation
 from service.prompt.piece import ImagePiece, Piece, TokenPiece
 from service.prompt.profile.profile import Profile
@@ -23,14 +23,14 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         build: the token ids of a conversation, piece by piece.
 
     Raises:
-        UnsupportedModelError: text became a special token, or the pieces differ from tokenizing all at once.
+        CheckpointError: text became a special token, or the pieces differ from tokenizing all at once.
     """
     named = {token_id: tokenizer.id_to_token(token_id) for token_id in profile.protected}
     specials = [token_id for token_id, name in named.items() if name is not None]  # others have no embedding
     for token_id in specials:
         name = named[token_id] or ""
         if not set(specials).isdisjoint(tokenizer.encode(name).ids):
-            raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
+            raise CheckpointError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
     roles = [name for name, role in profile.roles.items() if not role.uses_static_weights]  # these are text alone
     for instruction, text in product(roles or (None,), _PROBES):
         probe = Conversation(instruction, profile.turns_about(text))
@@ -40,9 +40,9 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
         expected = role.plan(expected).ids if role else expected
         if beyond := [one for one in expected if one >= tokenizer.num_ids]:
-            raise UnsupportedModelError(f"a prompt of this model has the token {beyond[0]}, which has no embedding")
+            raise CheckpointError(f"a prompt of this model has the token {beyond[0]}, which has no embedding")
         if expected and build(probe) != expected:  # nothing at all is a prompt of no model
-            raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
+            raise CheckpointError("tokenizer.json joins text across special tokens; that is not supported")
 
 
 def _render(piece: Piece, tokenizer: PromptTokenizer) -> str:

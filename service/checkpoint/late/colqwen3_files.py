@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.token_projection import CUSTOM, TokenProjection, find_projection
 
 TOKENS_PIXELS = 32 * 32
@@ -50,25 +50,24 @@ def read_form(files: CheckpointFiles) -> tuple[Form, TokenProjection]:
     """The form of a checkpoint, and its projection with the number of a vector's numbers.
 
     Raises:
-        UnsupportedModelError: there is no projection, or it does not fit to config.json.
-        CheckpointError: the projection is no linear layer.
+        CheckpointError: there is no projection, it is no linear layer, or does not fit to config.json.
     """
     form, config = FORMS[str(files.model_type)], files.config
     width = positive(files.section("text_config"), "hidden_size")
     found = find_projection(files.folder, form.projections)
     if found is None or found.width != width:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder} has no linear layer {' or '.join(form.projections)} over the decoder's {width} numbers"
         )
     if config.get("mask_non_image_embeddings"):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has mask_non_image_embeddings {config['mask_non_image_embeddings']!r}; supported: false"
         )
     if form.size_key is None or (form.size_key not in config and not form.may_cut):
         return form, found
     size = positive(config, form.size_key)
     if size > found.dimensions or (size < found.dimensions and not form.may_cut):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has {form.size_key} {size}, but {found.name} gives {found.dimensions} numbers"
         )
     return form, replace(found, dimensions=size)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 FAKE, IMAGE, GLOBAL = "<fake_token_around_image>", "<image>", "<global-img>"
 
@@ -45,21 +45,21 @@ class ImageBlock:
             most_tiles: of a row or a column.
 
         Raises:
-            UnsupportedModelError: tokenizer.json lacks one, or reads a block otherwise than its parts.
+            CheckpointError: tokenizer.json lacks one, or reads a block otherwise than its parts.
         """
         path = folder / "tokenizer.json"
         tokenizer = Tokenizer.from_file(str(path))
         added = {token.content: token_id for token_id, token in tokenizer.get_added_tokens_decoder().items()}
         names = [[place(row, column) for column in range(most_tiles)] for row in range(most_tiles)]
         if missing := [name for name in (FAKE, IMAGE, GLOBAL, *chain.from_iterable(names)) if name not in added]:
-            raise UnsupportedModelError(f"{path} lacks the added tokens {', '.join(missing[:3])}")
+            raise CheckpointError(f"{path} lacks the added tokens {', '.join(missing[:3])}")
         places = tuple(tuple(added[name] for name in row) for row in names)
         lines = (tuple(tokenizer.encode("\n" * num, add_special_tokens=False).ids) for num in (1, 2))
         block = cls(added[IMAGE], added[FAKE], added[GLOBAL], places, *lines)
         for rows, columns in {(1, 1), (min(2, most_tiles), most_tiles)}:
             whole = tokenizer.encode(block_text(rows, columns, 2), add_special_tokens=False).ids
             if whole != block.ids(rows, columns, 2):
-                raise UnsupportedModelError(f"{path} joins tokens of an image of {rows} x {columns} tiles")
+                raise CheckpointError(f"{path} joins tokens of an image of {rows} x {columns} tiles")
         return block
 
     def ids(self, rows: int, columns: int, tile_tokens: int) -> list[int]:

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError, read_object
 from service.checkpoint.late.token_projection import CUSTOM
 from service.checkpoint.linked_folder import linked_folder
-from service.checkpoint.sentence_modules import read_object
 from service.checkpoint.weight_files import ADAPTER, INDEX, SINGLE, list_weight_files, read_header
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 LARGEST = 4_096
 """A longer side is shrunk to this by the processor, after the resize to `longest`."""
@@ -46,29 +46,25 @@ class TileProcessor:
         """From processor_config.json as transformers 5 writes it, else from preprocessor_config.json.
 
         Raises:
-            UnsupportedModelError: a value is another than this service's pixels have.
+            CheckpointError: a value is another than this service's pixels have.
         """
         said = files.processor().get("image_processor")
         said = said if isinstance(said, dict) else files.optional("preprocessor_config.json")
         found = {key: default if said.get(key) is None else said[key] for key, default in DEFAULTS.items()}
         for key, wanted in (("image_mean", HALVES), ("image_std", HALVES), *((key, True) for key in ALWAYS)):
             if found[key] != wanted:
-                raise UnsupportedModelError(
-                    f"the image processor's file has {key} {found[key]!r}; supported: {wanted!r}"
-                )
+                raise CheckpointError(f"the image processor's file has {key} {found[key]!r}; supported: {wanted!r}")
         longest, tile = (
             one.get("longest_edge") if isinstance(one, dict) else one
             for one in (found["size"], found["max_image_size"])
         )
         if type(longest) is not int or type(tile) is not int or not 1 <= tile <= longest <= LARGEST:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"the image processor's file has sizes {found['size']!r} and {found['max_image_size']!r}; supported: a "
                 f"longest_edge of each, the second's at most the first's, and that at most {LARGEST}"
             )
         if found["resample"] not in range(6):
-            raise UnsupportedModelError(
-                f"the image processor's file has resample {found['resample']!r}; supported: 0 to 5"
-            )
+            raise CheckpointError(f"the image processor's file has resample {found['resample']!r}; supported: 0 to 5")
         return cls(tile, longest, int(found["resample"]))
 
 
@@ -76,14 +72,14 @@ def tile_tokens(folder: Path) -> int:
     """Visual tokens of a tile by config.json: ``(side / patch / pixel_shuffle_factor)²``.
 
     Raises:
-        UnsupportedModelError: config.json has no such numbers, or they do not divide each other.
+        CheckpointError: config.json has no such numbers, or they do not divide each other.
     """
     inner = CheckpointFiles(folder, "vlm_config")
     vision = {**VISION, **inner.section("vision_config")}
     side, patch = positive(vision, "image_size"), positive(vision, "patch_size")
     factor = positive({"pixel_shuffle_factor": 4, **inner.config}, "pixel_shuffle_factor")
     if side % (patch * factor):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has image_size {side}, patch_size {patch} and pixel_shuffle_factor {factor}; the first has "
             "to be a multiple of the others' product"
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.weight_files import list_weight_files, read_header
 
 CUSTOM = "custom_text_proj"

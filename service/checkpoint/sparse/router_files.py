@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError
+from service.checkpoint.json_files import CheckpointError, is_inside, read_list, read_object
 from service.checkpoint.linked_folder import linked_folder
-from service.checkpoint.sentence_modules import is_inside, read_list, read_object
 from service.checkpoint.weight_files import SINGLE, read_header
 
 ROUTER, CONFIG = "Router", "router_config.json"

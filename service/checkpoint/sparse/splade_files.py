@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import read_list, read_modules, read_object
+from service.checkpoint.json_files import CheckpointError, read_list, read_object
+from service.checkpoint.sentence_modules import read_modules
 from service.checkpoint.sparse.router_files import KIND, POOLING, TRANSFORMERS, Router, read_router
 
 STRATEGIES = ("max", "sum")

@@ -4,8 +4,8 @@ import logging
 from dataclasses import dataclass
 
 from schemas.endpoints.health import ModelHealth
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import canonical_name, find_checkpoint
+from service.checkpoint.json_files import CheckpointError
 from service.engine_series import ClientSeries
 from service.errors import UnavailableError
 from service.front.admission.forward_rate import ForwardRate
@@ -114,7 +114,7 @@ class ModelServing:
             logger.info("looking for %s", settings.model)
             self.model = model = await in_daemon_thread(lambda: _load_model(settings), "load")
             await self._keep_engine(model)
-        except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
+        except (CheckpointError, EngineBrokenError) as error:
             self.failure = FAILED
             logger.error("%s", error)
         except Exception:

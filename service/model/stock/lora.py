@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
+from service.checkpoint.json_files import read_object
 from service.checkpoint.late.lora_files import JOINED, lora_scale
-from service.checkpoint.sentence_modules import read_object
 from service.errors import ModelError
 
 TENSOR = re.compile(r"^base_model\.model\.(?P<layer>.+)\.lora_(?P<half>[AB])\.weight$")

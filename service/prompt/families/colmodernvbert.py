@@ -6,7 +6,7 @@ Source: transformers 5.23 `ColModernVBertForRetrieval` and `ColModernVBertProces
 """
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.image_block import ImageBlock
 from service.checkpoint.late.tile_processor import VISION, TileProcessor, tile_tokens
 from service.media.resize.tile_rule import TilePatches, TileRule
@@ -24,13 +24,13 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's numbers with the family's constants.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement; or tower or encoder are others.
+        CheckpointError: files are missing, damaged or in disagreement; or tower or encoder are others.
     """
     inner = CheckpointFiles(files.folder, "vlm_config")
     text = inner.section("text_config")
     types = (inner.model_type, text.get("model_type"), inner.section("vision_config").get("model_type"))
     if types != ("modernvbert", "modernbert", "siglip_vision_model"):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has a vlm_config of {types[0]!r} with {types[1]!r} and {types[2]!r}; supported: "
             "'modernvbert' with 'modernbert' and 'siglip_vision_model'"
         )
@@ -40,7 +40,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     tokens = {token["content"]: token["id"] for token in files.read_object("tokenizer.json").get("added_tokens", [])}
     image_id = inner.config.get("image_token_id", IMAGE_ID)
     if END not in tokens or image_id != block.image:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has image_token_id {image_id!r}, and tokenizer.json numbers "
             f"<image> {block.image} and {END} {tokens.get(END)}"
         )
@@ -76,7 +76,7 @@ def _check_sizes(files: CheckpointFiles, inner: CheckpointFiles, processor: Tile
     side = {**VISION, **inner.section("vision_config")}["image_size"]
     said = files.processor().get("image_seq_len")
     if side != processor.tile or said not in (None, tile_tokens(files.folder)):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"the processor's files have tiles of {processor.tile} pixels and image_seq_len {said!r}; config.json has "
             f"image_size {side!r}, which are {tile_tokens(files.folder)} tokens"
         )
@@ -85,12 +85,10 @@ def _check_sizes(files: CheckpointFiles, inner: CheckpointFiles, processor: Tile
 def _query_prefix(files: CheckpointFiles) -> str:
     said = files.processor()
     if (page := said.get("visual_prompt_prefix") or PAGE_PROMPT) != PAGE_PROMPT:
-        raise UnsupportedModelError(
-            f"processor_config.json has visual_prompt_prefix {page!r}; supported: {PAGE_PROMPT!r}"
-        )
+        raise CheckpointError(f"processor_config.json has visual_prompt_prefix {page!r}; supported: {PAGE_PROMPT!r}")
     prefix = said.get("query_prefix") or ""
     if not isinstance(prefix, str):
-        raise UnsupportedModelError(f"processor_config.json has query_prefix {prefix!r}; a string is needed")
+        raise CheckpointError(f"processor_config.json has query_prefix {prefix!r}; a string is needed")
     return prefix
 
 

@@ -10,7 +10,7 @@ and their processors; docs/notes/qwen3-vl-embedding.md.
 from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.token_projection import CUSTOM, find_projection
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.page_profile import INPUT_TYPES, of_pages, query_ends, query_prefix
@@ -36,12 +36,12 @@ def make_native(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's numbers with the family's constants.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement; or the decoder is none of
+        CheckpointError: files are missing, damaged or in disagreement; or the decoder is none of
             `BACKBONES`.
     """
     inner = CheckpointFiles(files.folder, "vlm_config")
     if inner.model_type not in BACKBONES:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has a vlm_config of {inner.model_type!r}; supported: {' and '.join(map(repr, BACKBONES))}"
         )
     found = Qwen2VLFiles.read(inner, processor_pixels(files, PIXEL_RULE))
@@ -66,13 +66,12 @@ def make_merged(files: CheckpointFiles) -> Profile:
     """Likewise, of a checkpoint of colpali-engine.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
-        CheckpointError: the projection is no linear layer.
+        CheckpointError: files are missing, damaged or in disagreement, or the projection is no linear layer.
     """
     found = Qwen2VLFiles.read(files, processor_pixels(files, MERGED_PIXEL_RULE))
     projection = find_projection(files.folder)
     if projection is None or projection.width != found.dimensions:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder} has no linear layer {CUSTOM} over the decoder's {found.dimensions} numbers"
         )
     profile = found.profile(

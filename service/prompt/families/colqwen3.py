@@ -8,7 +8,7 @@ Source: `service/checkpoint/late/colqwen3_files.py` names the references.
 from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.colqwen3_files import TOKENS_PIXELS, Form, read_form
 from service.checkpoint.late.token_projection import find_projection
 from service.media.resize.image_rule import PixelRule
@@ -35,8 +35,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """The embedder's profile, but for template, length, pages' sizes and output.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
-        CheckpointError: the projection is no linear layer.
+        CheckpointError: files are missing, damaged or in disagreement, or the projection is no linear layer.
     """
     form, projection = read_form(files)
     embedder = make_embedder_profile(files)
@@ -69,7 +68,7 @@ def _pixel_rule(files: CheckpointFiles, form: Form) -> PixelRule:
     said = said if isinstance(said, dict) else files.optional("preprocessor_config.json")
     for key in ("image_mean", "image_std"):
         if (numbers := said.get(key, HALVES)) != HALVES:
-            raise UnsupportedModelError(f"the processor's file has {key} {numbers!r}; supported: {HALVES}")
+            raise CheckpointError(f"the processor's file has {key} {numbers!r}; supported: {HALVES}")
     found = processor_pixels(files, PIXEL_RULE)
     if form.max_tokens is None:
         return found

@@ -6,7 +6,7 @@ Source: sentence-transformers 6.2, `CrossEncoder`.
 from collections.abc import Mapping
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, reranker_kind
@@ -53,9 +53,8 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join what config.json and the files of tokenizer and sentence-transformers say.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged, or ask for what is not supported: several labels, another
+        CheckpointError: files are missing, damaged, or ask for what is not supported: several labels, another
             activation, a prompt in front of texts.
-        CheckpointError: likewise, of modules.json.
     """
     check_class(files, CLASSES)
     refuse_labels(files)
@@ -82,11 +81,11 @@ def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
     """Refuse a classifier of another class than transformers' own of its model type: its head is not known.
 
     Raises:
-        UnsupportedModelError: config.json names another.
+        CheckpointError: config.json names another.
     """
     name, known = architecture(files), classes[str(files.model_type)]
     if name != known:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config.json'} has architectures {files.config.get('architectures')!r}; supported of a "
             f"reranker with model_type {files.model_type!r}: {known}"
         )
@@ -96,12 +95,12 @@ def refuse_labels(files: CheckpointFiles) -> None:
     """Refuse other than one label. Transformers saves none where there are two.
 
     Raises:
-        UnsupportedModelError: config.json has another number.
+        CheckpointError: config.json has another number.
     """
     labels = files.config.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else files.config.get("num_labels", 2)
     if num_labels != 1:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config.json'} has {num_labels} labels (id2label); a reranker has one, whose logit is "
             "the score"
         )
@@ -111,11 +110,11 @@ def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
     """The layout of two texts that the tokenizer joins.
 
     Raises:
-        UnsupportedModelError: it puts nothing between them, its class joins them otherwise, or a prompt stands before
+        CheckpointError: it puts nothing between them, its class joins them otherwise, or a prompt stands before
             the first.
     """
     if found.prompt:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config_sentence_transformers.json'} has a default_prompt_name; supported: none, pairs "
             "of texts stand bare"
         )
@@ -127,7 +126,7 @@ def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
         is_untyped = num_separators == 1 and template.second_type != 1  # BERT's numbers the texts
         is_other = template.between != template.after * num_separators or is_untyped
     if is_other or read_ends(read.get("post_processor")) != read_ends(written.get("post_processor")):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'tokenizer.json'} puts other tokens around a pair than {name or 'its class'} of "
             "tokenizer_config.json, by that file's tokens and flags: let both say the same"
         )
@@ -138,7 +137,7 @@ def _pooling(files: CheckpointFiles) -> Pooling:
     known = POOLINGS.get(str(files.model_type), {"cls": "cls"})
     said = files.config.get("classifier_pooling", next(iter(known))) if len(known) > 1 else "cls"
     if said not in known:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config.json'} has classifier_pooling {said!r}; supported: {', '.join(map(str, known))}"
         )
     return known[said]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import require_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind, told
@@ -39,8 +39,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join what config.json and the files of tokenizer and sentence-transformers say.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
-        CheckpointError: likewise, of modules.json and LogitScore's file.
+        CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
     has_logits = reranker_kind(files) == "logits"
     check_class(files, GENERATORS if has_logits else CLASSIFIERS)
@@ -71,15 +70,13 @@ def is_decoder_reranker(files: CheckpointFiles) -> bool:
 def _check_logits(files: CheckpointFiles) -> None:
     """Refuse logits that are not rows of the head times a hidden state, and ids that do not count."""
     if not is_saved(files):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{told(files, 'logits')}, and config_sentence_transformers.json has no model_type 'CrossEncoder': "
             "sentence-transformers would pass over the ids of LogitScore"
         )
     require_logit_score(files)
     if (cap := files.config.get("final_logit_softcapping")) is not None:
-        raise UnsupportedModelError(
-            f"{files.folder / 'config.json'} has final_logit_softcapping {cap!r}; a null is needed"
-        )
+        raise CheckpointError(f"{files.folder / 'config.json'} has final_logit_softcapping {cap!r}; a null is needed")
 
 
 def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
@@ -94,7 +91,7 @@ def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
         return padding
     ends = read_pair_template(files).after if found.messages is None else (padding,)
     if padding in ends or padding not in protected_tokens(files.read_object("tokenizer.json")):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / 'config.json'} has pad_token_id {padding!r}, in which a prompt may end: "
             f"{name} scores the last token that is another; supported: a special token that ends no prompt"
         )

@@ -26,7 +26,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's numbers with the family's constants.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
+        CheckpointError: files are missing, damaged or in disagreement.
     """
     found = Qwen2VLFiles.read(files, processor_pixels(files, PIXEL_RULE))
     full = found.dimensions

@@ -6,7 +6,7 @@ Its shorter vectors want a layer norm before the cut, which nothing in its files
 from collections.abc import Mapping
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.profile.family import Difference
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family
@@ -41,7 +41,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Where they scale positions, no more are offered than were trained: transformers reads no `rotary_scaling_factor`.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged, or say what transformers would not read.
+        CheckpointError: files are missing, damaged, or say what transformers would not read.
     """
     config = files.config
     if "hidden_size" in config or "n_embd" not in config:
@@ -49,7 +49,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     for key, value in AS_RELEASED.items():
         is_read = NATIVE.get(key) in config
         if not is_read and config.get(key, value) not in (value, None):
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"config.json has {key} {config[key]!r}; supported with the names of the release: {value!r}"
             )
     is_scaled = config.get("rotary_scaling_factor") is not None

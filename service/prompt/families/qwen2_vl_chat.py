@@ -51,7 +51,7 @@ def make_chat_profile(
     Shorter vectors are offered only where config.json says so: the models were not trained for them.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
+        CheckpointError: files are missing, damaged or in disagreement.
     """
     found = Qwen2VLFiles.read(files, pixels)
     return found.profile(

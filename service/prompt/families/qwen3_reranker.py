@@ -8,7 +8,7 @@ from dataclasses import replace
 from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import read_answer_tokens, read_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.reranker_kind import MODULES, architecture
 from service.checkpoint.sentence_settings import GENERATION
@@ -32,7 +32,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's numbers with its own template, or with the family's constants where it has none.
 
     Raises:
-        UnsupportedModelError: files are missing or damaged, or no token is `yes` or `no`.
+        CheckpointError: files are missing or damaged, or no token is `yes` or `no`.
     """
     check_class(files, GENERATORS)
     read_answer_tokens(files)
@@ -41,7 +41,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     own = found.messages
     if own is None or not writes_as(own.template, own.form, own.variables, MARKS, INSTRUCTION):
         if read_logit_score(files) is not None:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{files.folder / MODULES} has LogitScore, with a chat template that is not Qwen3-Reranker's: "
                 "the family decoder_reranker has both"
             )

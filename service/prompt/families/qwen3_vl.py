@@ -5,7 +5,7 @@ from dataclasses import astuple, replace
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import module_kinds
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
@@ -42,7 +42,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     images says so, and larger ones are shrunk to what it knows.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
+        CheckpointError: files are missing, damaged or in disagreement.
 
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_embedding.py`; docs/notes/qwen3-vl-embedding.md.
     """
@@ -84,7 +84,7 @@ def make_embedder(files: CheckpointFiles) -> Profile:
     """The profile of an embedder, whose chat template is its prompt: the reference renders every item by it.
 
     Raises:
-        UnsupportedModelError: see `make_profile`; or the folder's template is another.
+        CheckpointError: see `make_profile`; or the folder's template is another.
     """
     check_chat_template(files, ChatML(special_tokens(files, {}), DEFAULT_INSTRUCTION))
     return make_profile(files)
@@ -93,7 +93,7 @@ def make_embedder(files: CheckpointFiles) -> Profile:
 def _check_patches(vision: Mapping[str, Any]) -> None:
     patch, merge = positive(vision, "patch_size"), positive(vision, "spatial_merge_size")
     if (patch * merge, merge) != (PIXEL_RULE.factor, MERGE_SIZE):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has patch_size {patch} and spatial_merge_size {merge}; supported: "
             f"{PIXEL_RULE.factor // MERGE_SIZE} and {MERGE_SIZE}"
         )
@@ -102,7 +102,7 @@ def _check_patches(vision: Mapping[str, Any]) -> None:
 def _num_deepstack(vision: Mapping[str, Any]) -> int:
     layers = vision.get("deepstack_visual_indexes")
     if not isinstance(layers, list) or not all(type(layer) is int and layer >= 0 for layer in layers):
-        raise UnsupportedModelError(f"config.json has deepstack_visual_indexes {layers!r}; a list of layers is needed")
+        raise CheckpointError(f"config.json has deepstack_visual_indexes {layers!r}; a list of layers is needed")
     return len(layers)
 
 
@@ -110,7 +110,7 @@ def _pixel_rule(config: Mapping[str, Any]) -> PixelRule:
     own = config.get("cenote") or {}
     max_pixels = own.get("max_pixels", PIXEL_RULE.max_pixels) if isinstance(own, dict) else None
     if type(max_pixels) is not int or not PIXEL_RULE.min_pixels <= max_pixels <= PIXEL_RULE.max_pixels:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has cenote {own!r}; an object is needed whose max_pixels is from {PIXEL_RULE.min_pixels} to "
             f"{PIXEL_RULE.max_pixels}"
         )

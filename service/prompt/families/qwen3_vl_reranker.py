@@ -5,7 +5,7 @@ from dataclasses import astuple, replace
 from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import read_answer_tokens
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_files import read_activation, read_prompt
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, is_saved, module_kinds
 from service.prompt.cutting import CutTail
@@ -28,14 +28,14 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """The embedder's profile, but for template, length and output.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement, or no token is `yes` or `no`.
+        CheckpointError: files are missing, damaged or in disagreement, or no token is `yes` or `no`.
 
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`.
     """
     read_answer_tokens(files)
     find_answer_head(files)
     if LOGIT_SCORE in module_kinds(files) and not is_judging(files, MARKS, INSTRUCTION):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder / MODULES} has {LOGIT_SCORE}, and no chat template of the folder writes a pair as "
             "Qwen3-VL-Reranker's does; supported of this architecture: its prompt"
         )

@@ -24,7 +24,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's numbers with the family's constants; instructions stand as they are given.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged or in disagreement.
+        CheckpointError: files are missing, damaged or in disagreement.
     """
     return Qwen2VLFiles.read(files, PIXEL_RULE).profile(
         name="vlm2vec",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.token_heads import find_heads
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family
@@ -28,13 +28,13 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """See `make_text_profile`; with BGE-M3's heads beside it, it gives sparse and token vectors too.
 
     Raises:
-        UnsupportedModelError: there are heads, and vectors are not as wide as the model.
+        CheckpointError: there are heads, and vectors are not as wide as the model.
     """
     profile = make_text_profile(files, name="xlm_roberta", first_position=first_position(files))
     if not (heads := find_heads(files.folder)):
         return profile
     if profile.dimensions != files.config["hidden_size"]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{files.folder} has {', '.join(path.name for path in heads.values())} and vectors of {profile.dimensions} "
             f"numbers; supported with heads for tokens: {files.config['hidden_size']}, the model's own width"
         )

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import msgspec
 
-from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.hub import CALIBRATION_FILE
 from service.checkpoint.int8_range import Int8Range
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.profile.profile import Profile
 
 MIN_WIDTH = 1e-6
@@ -40,7 +40,7 @@ def load_calibration(folder: Path, profile: Profile) -> dict[int, Int8Range]:
         folder: may hold `cenote_calibration.json`.
 
     Raises:
-        UnsupportedModelError: the file is there and is damaged, or does not fit the model.
+        CheckpointError: the file is there and is damaged, or does not fit the model.
 
     Source: sentence-transformers `quantize_embeddings` (ranges per dimension, from a calibration set).
     """
@@ -50,7 +50,7 @@ def load_calibration(folder: Path, profile: Profile) -> dict[int, Int8Range]:
     try:
         calibration = msgspec.json.decode(path.read_bytes(), type=CalibrationFile)
     except (OSError, msgspec.MsgspecError) as error:
-        raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
     for length, found in calibration.ranges.items():
         _check(path, length, found, profile)
     return calibration.ranges
@@ -59,17 +59,17 @@ def load_calibration(folder: Path, profile: Profile) -> dict[int, Int8Range]:
 def _check(path: Path, length: int, found: Int8Range, profile: Profile) -> None:
     where = f"{path} has ranges for {length} dimensions"
     if not profile.offers(length) and length != profile.dimensions:
-        raise UnsupportedModelError(f"{where}, which the model does not offer")
+        raise CheckpointError(f"{where}, which the model does not offer")
     for name, values in (("minimum", found.minimum), ("maximum", found.maximum)):
         if len(values) != length:
-            raise UnsupportedModelError(f"{where} whose {name} has {len(values)} numbers")
+            raise CheckpointError(f"{where} whose {name} has {len(values)} numbers")
         if (place := _first_too_large(values)) is not None:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{where} whose {name}[{place}] is {values[place]}; components of unit vectors are from -1 to 1"
             )
     for place, (low, high) in enumerate(zip(found.minimum, found.maximum, strict=True)):
         if high - low < MIN_WIDTH:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{where} where component {place} goes from {low} to {high}; maximum - minimum is at least {MIN_WIDTH}"
             )
 

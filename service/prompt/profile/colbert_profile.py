@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from service.checkpoint.colbert_files import ColbertFiles, Expansion
 from service.checkpoint.config_files import CheckpointFiles, token_text
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.roles import DOCUMENT, QUERY, PromptRole, QueryExpansion
@@ -31,10 +31,10 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
         max_positions: most tokens that the encoder can number.
 
     Raises:
-        UnsupportedModelError: the encoder is not among `ENCODERS`, or the tokenizer lacks what the files name.
+        CheckpointError: the encoder is not among `ENCODERS`, or the tokenizer lacks what the files name.
     """
     if files.model_type not in ENCODERS:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has model_type {files.model_type!r}, and the files beside it are of late interaction; its "
             f"encoders that are supported: {', '.join(ENCODERS)}"
         )
@@ -92,7 +92,7 @@ def _split(prefix: str, specials: Mapping[str, int]) -> tuple[tuple[TokenPiece, 
         pieces.append(TokenPiece(specials[first]))
         prefix = prefix[len(first) :]
     if inner := next((one for one in specials if one in prefix), None):
-        raise UnsupportedModelError(f"the prefix {prefix!r} has the special token {inner!r} inside; supported: at once")
+        raise CheckpointError(f"the prefix {prefix!r} has the special token {inner!r} inside; supported: at once")
     return tuple(pieces), prefix
 
 
@@ -101,7 +101,7 @@ def _filling(
 ) -> QueryExpansion:
     """Return the filling of queries: the token that the files name, the mask, or the end of a text."""
     if expansion.length > max_positions:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"query_expansion has length {expansion.length}; the encoder has {max_positions} positions"
         )
     config = files.optional("tokenizer_config.json")
@@ -109,5 +109,5 @@ def _filling(
     names = [one for one in (mask, *MASKS, end) if one] if expansion.token is None else [expansion.token]
     token_id = next((ids[name] for name in names if name in ids), None)
     if token_id is None:
-        raise UnsupportedModelError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
+        raise CheckpointError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
     return QueryExpansion(token_id, expansion.length, expansion.is_attended)

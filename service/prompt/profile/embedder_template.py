@@ -8,7 +8,7 @@ from typing import Any
 
 from service.checkpoint.chat_template import DEFAULT, ChatTemplate, read_chat_templates
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece
 from service.prompt.templates.chatml import TOKEN_NAMES, ChatML
@@ -24,7 +24,7 @@ def check_chat_template(files: CheckpointFiles, layout: ChatML) -> None:
     """Refuse a folder whose template joins instruction, texts and images otherwise.
 
     Raises:
-        UnsupportedModelError: it does, or cannot be rendered.
+        CheckpointError: it does, or cannot be rendered.
     """
     if (template := _template(files)) is None:
         return
@@ -37,7 +37,7 @@ def check_chat_template(files: CheckpointFiles, layout: ChatML) -> None:
     names = {token_id: TOKEN_NAMES[field] for field, token_id in asdict(layout.tokens).items()}
     wanted = "".join(_render(piece, names) for piece in layout(Conversation(INSTRUCTION, (Turn("user", PARTS),))))
     if written != wanted:
-        raise UnsupportedModelError(f"{template.path} writes {written!r}; supported of this architecture: {wanted!r}")
+        raise CheckpointError(f"{template.path} writes {written!r}; supported of this architecture: {wanted!r}")
 
 
 def _template(files: CheckpointFiles) -> ChatTemplate | None:

@@ -31,7 +31,7 @@ class Family:
     Attributes:
         model_types: `model_type` of config.json.
         about: its models, for error messages and docs/models.md.
-        make_profile: raises UnsupportedModelError where the files are not as the family needs them.
+        make_profile: raises CheckpointError where the files are not as the family needs them.
         named: beginnings of words in a checkpoint's name that tell families of one model type apart.
         is_of: tells them apart by their files.
         rank: of several families that fit, the highest is taken.

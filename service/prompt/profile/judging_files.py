@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from service.checkpoint.chat_template import ChatTemplate, read_chat_templates
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_frame import MARKS, Format, fill, read_pair_frame
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import TextPiece, TokenPiece
@@ -41,7 +41,7 @@ def writes_as(
     """True where one template does, with messages of this form."""
     try:
         frame = read_pair_frame(template, form, variables)
-    except UnsupportedModelError:
+    except CheckpointError:
         return False
     sides = Turn("query", (MARKS["query"],)), Turn("document", (MARKS["document"],))
     pieces = JudgedPair(0, 1, instruction, marks)(Conversation(None, sides))

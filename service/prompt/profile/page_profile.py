@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.media.read_options import Background
 from service.prompt.profile.profile import MULTI_VECTOR, Profile, input_types
 from service.prompt.templates.page_or_query import NUM_QUERY_ENDS
@@ -37,11 +37,11 @@ def query_ends(files: CheckpointFiles) -> int:
     """End tokens after a query: ten, or `cenote.query_end_tokens` of config.json.
 
     Raises:
-        UnsupportedModelError: it is no number of tokens.
+        CheckpointError: it is no number of tokens.
     """
     num_ends = files.own.get("query_end_tokens", NUM_QUERY_ENDS)
     if type(num_ends) is not int or num_ends < 1:
-        raise UnsupportedModelError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")
+        raise CheckpointError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")
     return num_ends
 
 
@@ -52,17 +52,17 @@ def query_prefix(files: CheckpointFiles, default: str) -> str:
         default: where neither says anything.
 
     Raises:
-        UnsupportedModelError: it is no text, or the processor's prompt of pages is another than `PAGE_PROMPT`.
+        CheckpointError: it is no text, or the processor's prompt of pages is another than `PAGE_PROMPT`.
     """
     said = files.processor()
     page, end = said.get("visual_prompt_prefix") or PAGE_PROMPT, said.get("visual_prompt_suffix") or ""
     if PAGE_PROMPT not in (page, f"{page}{end}"):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"processor_config.json has visual_prompt_prefix {page!r} and visual_prompt_suffix {end!r}; supported, one "
             f"behind the other: {PAGE_PROMPT!r}"
         )
     own = files.own.get("query_prefix")
     prefix = (said.get("query_prefix") or default) if own is None else own
     if not isinstance(prefix, str):
-        raise UnsupportedModelError(f"{files.folder} has query_prefix {prefix!r}; a string is needed")
+        raise CheckpointError(f"{files.folder} has query_prefix {prefix!r}; a string is needed")
     return prefix

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import ImageRule, PixelRule
 from service.prompt.conversation import Conversation
@@ -66,7 +66,7 @@ class Qwen2VLFiles:
             pixel_rule: the family's, or from `processor_pixels`.
 
         Raises:
-            UnsupportedModelError: files are missing, damaged or in disagreement.
+            CheckpointError: files are missing, damaged or in disagreement.
         """
         text = files.section("text_config") if "text_config" in files.config else files.config
         _check_patches(files.section("vision_config"))
@@ -133,7 +133,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
         default: where there is no such file, or it says nothing.
 
     Raises:
-        UnsupportedModelError: they are no limits.
+        CheckpointError: they are no limits.
     """
     name, found = "preprocessor_config.json", files.processor().get("image_processor")
     if not isinstance(found, dict):
@@ -149,7 +149,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
     ]
     least, most = limits
     if type(least) is not int or type(most) is not int or not default.factor**2 <= least <= most:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {default.factor**2}, in "
             "this order"
         )
@@ -159,7 +159,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
 def _check_patches(vision: Mapping[str, Any]) -> None:
     patch, merge = (vision.get(key, default) for key, default in (("patch_size", 14), ("spatial_merge_size", 2)))
     if (patch, merge) != (FACTOR // MERGE_SIZE, MERGE_SIZE):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has patch_size {patch!r} and spatial_merge_size {merge!r}; supported: "
             f"{FACTOR // MERGE_SIZE} and {MERGE_SIZE}"
         )
@@ -172,12 +172,12 @@ def special_tokens(files: CheckpointFiles, defaults: Mapping[str, int]) -> Speci
         defaults: ids that transformers takes where config.json has none.
 
     Raises:
-        UnsupportedModelError: one is missing, or the files disagree.
+        CheckpointError: one is missing, or the files disagree.
     """
     named = files.special_tokens(TOKEN_NAMES)
     for field, key in _CONFIG_KEYS.items():
         if (found := files.config.get(key, defaults.get(field))) != named[field]:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"config.json has {key} {found!r}, but tokenizer.json numbers {TOKEN_NAMES[field]} {named[field]}"
             )
     return SpecialTokens(**named)

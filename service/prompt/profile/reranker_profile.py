@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_frame import INSTRUCTED, Slot, read_pair_frame
 from service.checkpoint.reranker_files import MessageForm, RerankerFiles
 from service.checkpoint.sentence_files import Pooling
@@ -63,7 +63,7 @@ def framed_pair(files: CheckpointFiles, messages: MessageForm, prompt: str, unre
         unread: a token that is left out at the end: no later one reads it.
 
     Raises:
-        UnsupportedModelError: see `read_pair_frame`.
+        CheckpointError: see `read_pair_frame`.
     """
     added = files.read_object("tokenizer.json").get("added_tokens", [])
     special = {token["content"]: int(token["id"]) for token in added if token.get("special")}
@@ -77,7 +77,7 @@ def framed_pair(files: CheckpointFiles, messages: MessageForm, prompt: str, unre
     bare = read_pair_frame(messages.template, messages.form, messages.variables)
     try:
         instructed = read_pair_frame(messages.template, messages.form, messages.variables, INSTRUCTED)
-    except UnsupportedModelError:
+    except CheckpointError:
         if prompt:
             raise
         return FramedPair(cut(bare))

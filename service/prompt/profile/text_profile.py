@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
 from service.prompt.profile.colbert_profile import with_sides
 from service.prompt.profile.family import Difference, Family
@@ -55,8 +55,7 @@ def make_text_profile(
         model_class: class in transformers that loads the weights; None: the one of config.json's `model_type`.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
-        CheckpointError: likewise, of `modules.json` and what it names.
+        CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
     found = read_sentence_files(files)
     if pooling is not None and found.colbert is None:
@@ -147,5 +146,5 @@ def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
         unknown = model["vocab"][model["unk_id"]][0]
     specials = [token for token in tokenizer.get("added_tokens", []) if token.get("special")]
     if not specials:
-        raise UnsupportedModelError("tokenizer.json has no special tokens; supported: at least one")
+        raise CheckpointError("tokenizer.json has no special tokens; supported: at least one")
     return tuple(token["id"] for token in specials if token["content"] != unknown)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive, token_text
-from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.image_processor import FILE, read_image_processor
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling
 from service.media.audio_rule import AudioRule
 from service.media.read_options import Color
@@ -47,7 +47,7 @@ def make_tower_profile(
         lower_case: texts are made lower case first.
 
     Raises:
-        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
+        CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
     max_tokens = min(positive(text, "max_position_embeddings"), _max_length(files))
     num_ids = positive(text, "vocab_size")
@@ -104,12 +104,12 @@ def shared_width(text: Mapping[str, Any], vision: Mapping[str, Any]) -> int:
     """Length of the vectors of SigLIP's towers, which have to agree without a projection of the image's.
 
     Raises:
-        UnsupportedModelError: they do not, or images are not pooled.
+        CheckpointError: they do not, or images are not pooled.
     """
     width = positive(vision, "hidden_size")
     projected = text.get("projection_size") or positive(text, "hidden_size")
     if width != projected or vision.get("vision_use_head") is False:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"config.json has vectors of {projected} for texts and {width} for images, vision_use_head "
             f"{vision.get('vision_use_head', True)}; supported: equal lengths, and a pooling head"
         )
@@ -138,11 +138,11 @@ def _pad_token(files: CheckpointFiles) -> int:
     """Id of the token that texts are padded with, on the right.
 
     Raises:
-        UnsupportedModelError: tokenizer_config.json names none that tokenizer.json has, or pads on the left.
+        CheckpointError: tokenizer_config.json names none that tokenizer.json has, or pads on the left.
     """
     config = files.optional("tokenizer_config.json")
     if config.get("padding_side", "right") != "right":
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"tokenizer_config.json has padding_side {config['padding_side']!r}; supported: right, as SigLIP is trained"
         )
     content = token_text(config.get("pad_token"))
@@ -150,7 +150,7 @@ def _pad_token(files: CheckpointFiles) -> int:
     for one in added:
         if one["content"] == content:
             return int(one["id"])
-    raise UnsupportedModelError(
+    raise CheckpointError(
         f"tokenizer_config.json has pad_token {content!r}, which is none of tokenizer.json's added tokens; this model "
         "attends to padding"
     )
@@ -163,8 +163,7 @@ def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
         image_size: side of the square by config.json.
 
     Raises:
-        UnsupportedModelError: the file makes other sizes.
-        CheckpointError: it is missing, damaged, or asks for what is not supported.
+        CheckpointError: the file makes other sizes, is missing, damaged, or asks for what is not supported.
     """
     values = read_image_processor(files.folder, files.model_type)
     edge, is_squashed = _resize(values["size"])
@@ -172,7 +171,7 @@ def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
     crop = values.get("crop_size")
     side = _square(crop, "crop_size") if crops else edge
     if side != image_size or not (crops or is_squashed):
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"{FILE} has size {values['size']!r}"
             + (f" and crop_size {crop!r}" if crops else " and no crop")
             + f"; the model takes squares of {image_size} pixels"
@@ -187,12 +186,11 @@ def naflex_rule(files: CheckpointFiles, patch_size: int) -> NaflexRule:
         patch_size: by config.json.
 
     Raises:
-        UnsupportedModelError: the patches are of another size.
-        CheckpointError: the file is missing, damaged, or asks for what is not supported.
+        CheckpointError: the patches are of another size, or the file is missing, damaged, or asks for more.
     """
     values = read_image_processor(files.folder, files.model_type)
     if values["patch_size"] != patch_size:
-        raise UnsupportedModelError(f"{FILE} has patch_size {values['patch_size']!r}, and config.json {patch_size}")
+        raise CheckpointError(f"{FILE} has patch_size {values['patch_size']!r}, and config.json {patch_size}")
     most = positive(values, "max_num_patches")
     return NaflexRule(patch_size=patch_size, max_num_patches=most, resample=values["resample"])
 
@@ -211,4 +209,4 @@ def _square(size: object, name: str) -> int:
         return size
     if isinstance(size, dict) and set(size) == {"height", "width"} and size["height"] == size["width"]:
         return positive(size, "height")
-    raise UnsupportedModelError(f"{FILE} has {name} {size!r}; supported: shortest_edge, or equal height and width")
+    raise CheckpointError(f"{FILE} has {name} {size!r}; supported: shortest_edge, or equal height and width")

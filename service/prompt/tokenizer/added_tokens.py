@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from service.checkpoint.config_files import token_text
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.tokenizer_settings import LISTED
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ def added_tokens(named: Mapping[str, Any], content: Json, older: Mapping[str, An
         is_rebuilt: whether the class builds its tokenizer anew.
 
     Raises:
-        UnsupportedModelError: a token would have another id than a file says.
+        CheckpointError: a token would have another id than a file says.
     """
     own = content.get("added_tokens", [])
     listed = named.get(LISTED)
@@ -51,7 +51,7 @@ def added_tokens(named: Mapping[str, Any], content: Json, older: Mapping[str, An
         text = token["content"]
         token_id = found[text]["id"] if text in found else ids.get(text, next_id)
         if token_id != wanted:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{place} gives the added token {text!r} the id {wanted}, and tokenizer.json {token_id}"
                 f"{'' if text in ids or text in found else ', the first behind its own'}: they have to agree"
             )
@@ -84,9 +84,7 @@ def _token(text: str, special: bool) -> Json:
 def _listed(entry: object, specials: Mapping[str, None]) -> Json:
     text = token_text(entry)
     if not isinstance(entry, dict) or text is None:
-        raise UnsupportedModelError(
-            f"tokenizer_config.json has {entry!r} in {LISTED}; an object with content is needed"
-        )
+        raise CheckpointError(f"tokenizer_config.json has {entry!r} in {LISTED}; an object with content is needed")
     special = bool(entry.get("special")) or text in specials
     flags = {key: bool(entry.get(key, default)) for key, default in FLAGS.items()}
     return {"content": text, **flags, "normalized": bool(entry.get("normalized", not special)), "special": special}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 
 class Embedded(NamedTuple):
@@ -31,7 +31,7 @@ def with_embeddings(content: dict[str, Any], num_rows: int | None, path: Path) -
         path: the file, for the error.
 
     Raises:
-        UnsupportedModelError: a token that is not added has none, and any text may come to it.
+        CheckpointError: a token that is not added has none, and any text may come to it.
     """
     added, model = content.get("added_tokens", []), content["model"]
     beyond = {one["content"]: one["id"] for one in added if num_rows is not None and one["id"] >= num_rows}
@@ -41,7 +41,7 @@ def with_embeddings(content: dict[str, Any], num_rows: int | None, path: Path) -
     entries = vocab.items() if isinstance(vocab, dict) else ((piece[0], i) for i, piece in enumerate(vocab))
     for text, token_id in entries:
         if token_id >= num_rows and text not in beyond:
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"{path} has the token {text!r} with the id {token_id}, and config.json vocab_size {num_rows}: it has "
                 "no embedding"
             )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from service.checkpoint.config_files import token_text
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ def as_its_class_ends(
         given: those of the arguments that sentence-transformers gives.
 
     Raises:
-        UnsupportedModelError: files contradict each other, or name a token that is not there.
+        CheckpointError: files contradict each other, or name a token that is not there.
     """
     ends = own = read_ends(content.get("post_processor"))
     if class_name in NAMED_ENDS:
@@ -90,7 +90,7 @@ def _flagged(named: Mapping[str, Any], ends: Ends, ids: Mapping[str, int]) -> En
     for own, (flag, name) in zip(ends, FLAGS.items(), strict=True):
         wanted = named.get(flag)
         if wanted not in (None, True, False):
-            raise UnsupportedModelError(f"tokenizer_config.json has {flag} {wanted!r}; true or false is needed")
+            raise CheckpointError(f"tokenizer_config.json has {flag} {wanted!r}; true or false is needed")
         token = ids.get(token_text(named.get(name)) or "")
         if wanted is None or (wanted is False and token not in own) or (wanted and token is not None and token in own):
             found.append(own)
@@ -98,7 +98,7 @@ def _flagged(named: Mapping[str, Any], ends: Ends, ids: Mapping[str, int]) -> En
             found.append((_id(named, name, ids, None, f"{flag} true and "),))
         else:
             has = f"puts tokens {list(own)} there" if own else "puts none there"
-            raise UnsupportedModelError(
+            raise CheckpointError(
                 f"tokenizer_config.json has {flag} {wanted!r} and {name} {token_text(named.get(name))!r}, and "
                 f"tokenizer.json {has}: let both say the same"
             )
@@ -112,7 +112,7 @@ def _check_given(given: Mapping[str, Any], named: Mapping[str, Any], ends: Ends,
     wanted = Ends(*(((_id(named, name, ids, None),) if given.get(flag) else ()) for flag, name in FLAGS.items()))
     if wanted != ends:
         said = ", ".join(f"{flag} {given[flag]!r}" for flag in FLAGS if flag in given)
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"the arguments for the tokenizer in the Transformer's file (sentence_bert_config.json) have {said}, which "
             f"puts tokens {[*wanted.head]} and {[*wanted.tail]} around a text, and the tokenizer's own files "
             f"{[*ends.head]} and {[*ends.tail]}: let both say the same"
@@ -122,7 +122,7 @@ def _check_given(given: Mapping[str, Any], named: Mapping[str, Any], ends: Ends,
 def _id(named: Mapping[str, Any], name: str, ids: Mapping[str, int], default: str | None, also: str = "") -> int:
     token = token_text(named.get(name)) or default
     if token is None or token not in ids:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"tokenizer_config.json has {also}{name} {token!r}, which is none of tokenizer.json's tokens"
         )
     return ids[token]

@@ -14,7 +14,7 @@ from pathlib import Path
 from tokenizers import Encoding
 from tokenizers.decoders import DecodeStream
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.tokenizer.known_words import KnownWords
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 
@@ -64,7 +64,7 @@ class PromptTokenizer:
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
         if beyond := [i for i in (*self.head_token_ids, *self.tail_token_ids) if i >= self.num_ids]:
-            raise UnsupportedModelError(f"{file.path} puts the token {beyond[0]} around a text, which it does not have")
+            raise CheckpointError(f"{file.path} puts the token {beyond[0]} around a text, which it does not have")
         if file.dropped:
             logger.warning(
                 "%s adds tokens without an embedding, which are read as text: %s", file.path, ", ".join(file.dropped)
@@ -163,7 +163,7 @@ class PromptTokenizer:
         for start in range(len(whole) - len(body) + 1):
             if whole[start : start + len(body)] == body:
                 return tuple(whole[:start]), tuple(whole[start + len(body) :])
-        raise UnsupportedModelError("tokenizer.json has a post-processor that changes the tokens of the text itself")
+        raise CheckpointError("tokenizer.json has a post-processor that changes the tokens of the text itself")
 
 
 def _token_at(encoding: Encoding, place: int, *, is_begun: bool) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from service.checkpoint.config_files import token_text
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 
 Json = dict[str, Any]
 
@@ -52,11 +52,11 @@ def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content:
         named: the arguments of the class, of tokenizer_config.json; empty where there are none.
 
     Raises:
-        UnsupportedModelError: it is one that is not known here.
+        CheckpointError: it is one that is not known here.
     """
     name, kind = class_name(config, named), content["model"].get("type")
     if name in NOT_READ:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"tokenizer_config.json has tokenizer_class {name!r}, which builds parts of tokenizer.json anew and is not "
             f"read here; supported: PreTrainedTokenizerFast, {', '.join(sorted(_CLASSES))}"
         )
@@ -74,13 +74,13 @@ def as_its_class_reads(name: str, named: Mapping[str, Any], content: Json) -> Js
         named: the arguments of the class.
 
     Raises:
-        UnsupportedModelError: an argument of the class is of another type than it takes; or the tokenizer drops pieces
+        CheckpointError: an argument of the class is of another type than it takes; or the tokenizer drops pieces
             at random.
     """
     if name:
         return content | _CLASSES[name][1](named, content)
     if dropout := content["model"].get("dropout"):
-        raise UnsupportedModelError(f"tokenizer.json has dropout {dropout!r}: tokens are random; null is needed")
+        raise CheckpointError(f"tokenizer.json has dropout {dropout!r}: tokens are random; null is needed")
     return content
 
 
@@ -104,7 +104,7 @@ def _bert(named: Mapping[str, Any], content: Json) -> Json:
     }
     unknown = token_text(named.get("unk_token")) or "[UNK]"
     if unknown not in content["model"]["vocab"]:
-        raise UnsupportedModelError(
+        raise CheckpointError(
             f"tokenizer_config.json has unk_token {named.get('unk_token')!r}, and tokenizer.json no {unknown!r}"
         )
     model = _model(content, unk_token=unknown, continuing_subword_prefix="##", max_input_chars_per_word=100)
@@ -185,7 +185,7 @@ def _metaspace(scheme: str) -> Json:
 def _switch(named: Mapping[str, Any], key: str, *, default: bool | None) -> bool | None:
     value = named.get(key, default)
     if value is not None and not isinstance(value, bool):
-        raise UnsupportedModelError(f"tokenizer_config.json has {key} {value!r}; true, false or null is needed")
+        raise CheckpointError(f"tokenizer_config.json has {key} {value!r}; true, false or null is needed")
     return value
 
 

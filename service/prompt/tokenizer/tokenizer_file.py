@@ -12,7 +12,7 @@ from typing import Any
 from tokenizers import Tokenizer, normalizers
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.tokenizer.added_tokens import added_tokens
@@ -70,16 +70,16 @@ class TokenizerFile:
             markers: of its vocabulary or its added tokens, to be special tokens.
 
         Raises:
-            UnsupportedModelError: there is none, or one is no JSON object or asks for what is not supported.
+            CheckpointError: there is none, or one is no JSON object or asks for what is not supported.
         """
         files, path = CheckpointFiles(folder), folder / "tokenizer.json"
         written = files.read_object(path.name)
         if not isinstance(written.get("model"), dict):
-            raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
+            raise CheckpointError(f"{path} is not a tokenizer's JSON object")
         cut = (written.get("truncation") or {}).get("direction", "Right")
         named = tokenizer_settings(files)
         if "truncation_side" not in named and str(cut).lower() != "right":
-            raise UnsupportedModelError(f"{path} has truncation with direction {cut!r}; supported: 'Right'")
+            raise CheckpointError(f"{path} has truncation with direction {cut!r}; supported: 'Right'")
         name = building_class(files.optional("config.json"), named, written)
         content = as_its_class_reads(name, named, written)
         added = added_tokens(named, content, files.optional("added_tokens.json"), is_rebuilt=bool(name))
@@ -104,7 +104,7 @@ class TokenizerFile:
         of all; there they are spelled in a way that no text has.
 
         Raises:
-            UnsupportedModelError: other added tokens would lose their numbers by that.
+            CheckpointError: other added tokens would lose their numbers by that.
         """
         model = self.content["model"]
         if model.get("type") != "Unigram":
@@ -119,7 +119,7 @@ class TokenizerFile:
         content = self.content | {"model": model | {"vocab": vocab}, "added_tokens": others, "post_processor": None}
         plain = self._set(self._parsed(lambda: Tokenizer.from_str(json.dumps(content))))
         if moved := [token["content"] for token in others if plain.token_to_id(token["content"]) != token["id"]]:
-            raise UnsupportedModelError(f"{self.path} adds {moved[0]!r} behind special tokens; that is not supported")
+            raise CheckpointError(f"{self.path} adds {moved[0]!r} behind special tokens; that is not supported")
         return plain
 
     def bound(self, tokenizer: Tokenizer) -> TextBound:
@@ -167,7 +167,7 @@ class TokenizerFile:
         try:
             return parse()
         except Exception as error:  # the library raises bare Exception
-            raise UnsupportedModelError(f"{self.path} cannot be read: {error}") from error
+            raise CheckpointError(f"{self.path} cannot be read: {error}") from error
 
     def _set(self, tokenizer: Tokenizer) -> Tokenizer:
         tokenizer.no_truncation()

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from service.checkpoint.content_digest import content_digest
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import find_checkpoint
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.lora_files import JOINED
 from service.errors import ModelError
 from service.prompt.detect import load_profile
@@ -160,7 +160,7 @@ def test_tensors_that_do_not_fit_end_the_start(base: Path, tmp_path: Path, chang
 
 def test_a_family_that_applies_no_adapter_refuses_one(base: Path, tmp_path: Path) -> None:
     joined = find_checkpoint(str(adapter(tmp_path / "adapter", base)), None).folder
-    with pytest.raises(UnsupportedModelError, match="jina-embeddings-v4 does not apply"):
+    with pytest.raises(CheckpointError, match="jina-embeddings-v4 does not apply"):
         load_profile(joined, "jina_v4")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import load_profile
 from tests.conftest import CHECKPOINT
 from tests.models.part_order.templates import QWEN2_VL
@@ -75,7 +75,7 @@ def test_another_template_is_refused_by_its_file(folder: Path, place: str) -> No
         assert load_profile(folder).name == "qwen3-vl-embedding"
     for text in OTHERS:
         write(folder, place, text)
-        with pytest.raises(UnsupportedModelError, match=place):
+        with pytest.raises(CheckpointError, match=place):
             load_profile(folder)
 
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.errors import InputError
 from service.model.packed.segments import plan_segments
 from service.prompt.detect import load_profile
@@ -120,7 +120,7 @@ def test_without_its_template_it_is_neither_reranker_nor_embedder_unless_the_fam
     """A name and a card say nothing; files that pool make an embedder."""
     folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
     (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
-    with pytest.raises(UnsupportedModelError, match=r"model_type 'qwen3', which several models share.*qwen3_reranker"):
+    with pytest.raises(CheckpointError, match=r"model_type 'qwen3', which several models share.*qwen3_reranker"):
         load_profile(folder)
     assert load_profile(folder, "qwen3").scoring is None
     Script(folder).check(Served(folder, "qwen3_reranker"), PAIRS[:3])

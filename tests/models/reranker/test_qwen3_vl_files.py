@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
 from service.media.resize.image_rule import PixelRule
@@ -73,7 +73,7 @@ def further(folder: Path) -> Path:
 def test_logit_scores_ids_count_and_its_template_must_be_the_familys(tmp_path: Path) -> None:
     folder = copied(tmp_path / "ours")
     (folder / "modules.json").write_text(json.dumps(MODULES))
-    with pytest.raises(UnsupportedModelError, match="LogitScore, and no chat template"):
+    with pytest.raises(CheckpointError, match="LogitScore, and no chat template"):
         load_profile(folder)
     (folder / "chat_template.jinja").write_text(TEMPLATE)
     (folder / "1_LogitScore").mkdir()
@@ -86,7 +86,7 @@ def test_logit_scores_ids_count_and_its_template_must_be_the_familys(tmp_path: P
 
 def test_a_folder_that_calls_itself_a_reranker_and_has_no_such_file_is_not_guessed(tmp_path: Path) -> None:
     folder = copied(tmp_path / "Qwen3-VL-Reranker-2B")
-    with pytest.raises(UnsupportedModelError, match="--family"):
+    with pytest.raises(CheckpointError, match="--family"):
         load_profile(folder)
     assert load_profile(folder, FAMILY).scoring is not None
 
@@ -137,7 +137,7 @@ def test_a_vocabulary_without_yes_or_no_is_refused(tmp_path: Path) -> None:
     content["model"]["vocab"]["ney"] = content["model"]["vocab"].pop("no")
     content["model"]["merges"] = [pair for pair in content["model"]["merges"] if "".join(pair).strip() != "no"]
     (folder / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(UnsupportedModelError, match="lacks `yes` or `no`"):
+    with pytest.raises(CheckpointError, match="lacks `yes` or `no`"):
         load_profile(folder, FAMILY)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, NomicBertConfig, PreTrainedTokenizerFast
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.text.checkpoints import BERT_TOKENS, Recipe, bert_names, randomize, sentence_transformer
@@ -81,7 +81,7 @@ def test_what_transformers_would_not_read_is_refused(
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     (tmp_path / "config.json").write_text(json.dumps(RELEASED | changed))
-    with pytest.raises(UnsupportedModelError, match=said):
+    with pytest.raises(CheckpointError, match=said):
         load_profile(tmp_path)
 
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import TYPES
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_class import _CLASSES, AS_IT_IS, class_name
@@ -142,7 +142,7 @@ def test_a_model_type_means_the_class_that_it_means_to_transformers(model_type: 
 @pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
 def test_a_switch_that_is_none_is_refused_by_name(tmp_path: Path, key: str) -> None:
     written(tmp_path, "bert", word_pieces(), {key: "no"})
-    with pytest.raises(UnsupportedModelError, match=rf"tokenizer_config\.json has {key} 'no'"):
+    with pytest.raises(CheckpointError, match=rf"tokenizer_config\.json has {key} 'no'"):
         PromptTokenizer(tmp_path)
 
 

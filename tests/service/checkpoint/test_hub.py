@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub.utils import filter_repo_objects
 
-from service.checkpoint.errors import CheckpointError
 from service.checkpoint.hub import CHECKPOINT, FILES, canonical_name, find_checkpoint, is_hub_id
+from service.checkpoint.json_files import CheckpointError
 
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "tests/models/golden/oracle/checkpoint"

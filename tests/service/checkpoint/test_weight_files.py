@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from service.checkpoint.errors import CheckpointError
 from service.checkpoint.hub import find_checkpoint
+from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.weight_files import INDEX, check_weights
 from service.prompt.detect import load_profile
 from tests.conftest import ROOT

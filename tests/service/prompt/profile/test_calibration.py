@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.hub import CALIBRATION_FILE
 from service.checkpoint.hub import CHECKPOINT as BUILTIN
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
 from service.prompt.profile.profile import Profile
@@ -80,12 +80,12 @@ def test_a_file_that_does_not_fit_stops_the_start_and_is_named(tmp_path: Path, p
     change, said = FAULTS[fault]
     content = copy.deepcopy(GOOD)
     change(content)
-    with pytest.raises(UnsupportedModelError, match=said) as caught:
+    with pytest.raises(CheckpointError, match=said) as caught:
         load_calibration(written(tmp_path, content), profile)
     assert CALIBRATION_FILE in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"description": NaN}', json.dumps(GOOD).replace("0.25", "NaN", 1)])
 def test_a_damaged_file_stops_the_start(tmp_path: Path, profile: Profile, text: str) -> None:
-    with pytest.raises(UnsupportedModelError, match=CALIBRATION_FILE):
+    with pytest.raises(CheckpointError, match=CALIBRATION_FILE):
         load_calibration(written(tmp_path, text), profile)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import load_profile
 
 Variant = Callable[..., Path]
@@ -60,7 +60,7 @@ def test_a_checkpoint_trained_on_small_images_says_so_in_its_config(variant: Var
 
 @pytest.mark.parametrize("own", [{"max_pixels": 100}, {"max_pixels": 2_000_000}, {"max_pixels": "x"}, [1]])
 def test_a_pixel_limit_that_cannot_be_stops_the_start(variant: Variant, own: object) -> None:
-    with pytest.raises(UnsupportedModelError, match="max_pixels"):
+    with pytest.raises(CheckpointError, match="max_pixels"):
         load_profile(variant(config=lambda config: config.update(cenote=own)))
 
 
@@ -108,7 +108,7 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
 def test_a_checkpoint_that_cannot_be_served_rightly_stops_the_start(
     variant: Variant, keys: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(UnsupportedModelError, match=said):
+    with pytest.raises(CheckpointError, match=said):
         load_profile(variant(lambda config: config.update(keys)))
 
 
@@ -127,16 +127,16 @@ def test_a_rope_that_depends_on_the_batch_stops_the_start(variant: Variant, keys
 
 def test_missing_and_damaged_files_stop_the_start(variant: Variant) -> None:
     folder = variant(tokenizer=lambda content: content.update(added_tokens=[]))
-    with pytest.raises(UnsupportedModelError, match=r"<\|im_start\|>"):
+    with pytest.raises(CheckpointError, match=r"<\|im_start\|>"):
         load_profile(folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(UnsupportedModelError, match=r"config\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json cannot be read"):
         load_profile(folder)
     (folder / "config.json").write_text("[]")
-    with pytest.raises(UnsupportedModelError, match="not a JSON object"):
+    with pytest.raises(CheckpointError, match="not a JSON object"):
         load_profile(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(UnsupportedModelError, match=r"config\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json cannot be read"):
         load_profile(folder)
 
 

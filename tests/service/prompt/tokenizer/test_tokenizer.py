@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.json_files import CheckpointError
 from service.prompt.build import PromptBuilder
 from service.prompt.detect import load_profile
 from service.prompt.profile.profile import Profile
@@ -94,7 +94,7 @@ def test_where_no_bound_follows_from_bytes_characters_are_counted(variant: Varia
 
 
 def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedModelError, match=r"tokenizer\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json cannot be read"):
         PromptTokenizer(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_a_special_token_that_swallows_white_space_stops_the_start(profile: Prof
         for token in content["added_tokens"]:
             token["lstrip"] = True
 
-    with pytest.raises(UnsupportedModelError, match="joins text"):
+    with pytest.raises(CheckpointError, match="joins text"):
         PromptBuilder(profile, PromptTokenizer(variant(tokenizer=swallow)))
 
 
@@ -113,7 +113,7 @@ def test_control_tokens_that_are_not_marked_special_stop_the_start(variant: Vari
             token["special"] = token["content"] != "<|image_pad|>"
 
     folder = variant(tokenizer=unmark)
-    with pytest.raises(UnsupportedModelError, match=r"lacks the special tokens <\|image_pad\|>"):
+    with pytest.raises(CheckpointError, match=r"lacks the special tokens <\|image_pad\|>"):
         load_profile(folder)
 
 
@@ -122,7 +122,7 @@ def test_control_tokens_that_text_can_reach_stop_the_builder(profile: Profile, v
         for token in content["added_tokens"]:
             token["special"] = token["content"] != "<|image_pad|>"
 
-    with pytest.raises(UnsupportedModelError, match="8134"):
+    with pytest.raises(CheckpointError, match="8134"):
         PromptBuilder(profile, PromptTokenizer(variant(tokenizer=unmark)))
 
 
