@@ -1,7 +1,7 @@
 """Refusals as the tests of this folder state them: a request, and what must be said of it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ class Refusal:
     code: str
     param: str | None = None
     index: int | None = None
-    words: tuple[str, ...] = ()
+    words: Sequence[str] = ()
     headers: dict[str, str] = field(default_factory=lambda: JSON)
 
     @property

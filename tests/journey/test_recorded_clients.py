@@ -104,6 +104,12 @@ def test_what_stands_around_the_vectors_is_what_they_read(server: LiveServer) ->
     assert all(isinstance(units, int) for units in billed.values()), "Weaviate reads integers, and fails on others"
 
 
+def test_the_bare_answer_of_v1_embed_has_coheres_fields_and_no_other(server: LiveServer) -> None:
+    answer = server.ask("/v1/embed", {"texts": ["x"]})
+    assert set(answer.json()) == {"response_type", "id", "embeddings", "texts", "meta"}
+    assert answer.headers["x-encoder-cache"] == "hit=0, miss=0"
+
+
 def test_weaviate_finds_the_cause_of_a_refusal(server: LiveServer) -> None:
     """It reads `error.message` and the request id, from JSON of exactly these types; from Cohere's, `message`."""
     answer = server.http.post(V1, json={"input": TEXTS, "model": "text-embedding-3-small"}, headers=GO_JSON)

@@ -135,7 +135,17 @@ LIMITS = (
     v2("unknown model", {"texts": ["x"], "model": "gpt-5"}, 404, "model_not_found", "model"),
 )  # fmt: skip
 
-ALL = (*FIELDS, *INPUTS, *MEDIA, *LIMITS)
+OLDER = tuple(
+    Refusal(f"/v1/embed {code}", "/v1/embed", body, 400, code, param, words=words)
+    for body, code, param, *words in (
+        ({}, "missing_input", "texts", "exactly one of `texts`, `images`, got none"),
+        ({"texts": ["x"], "images": [image(1)]}, "conflicting_input", "images", "`texts` and `images`"),
+        ({"inputs": [FINE]}, "unknown_field", "inputs"),
+        ({"texts": ["x"], "input_type": "nothing"}, "invalid_request", "input_type", "search_document"),
+    )
+)
+
+ALL = (*FIELDS, *INPUTS, *MEDIA, *LIMITS, *OLDER)
 
 
 @pytest.mark.parametrize("refusal", ALL, ids=lambda refusal: refusal.name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LiveServer, image, image_part
+from tests.conftest import LiveServer, image, image_part, text_part
 from tests.journey.test_per_item import BROKEN
 
 pytestmark = pytest.mark.usefixtures("no_server_fault")
@@ -112,20 +112,21 @@ LISTS = [
 Said = tuple[Any, str, str]
 """A value, the code of its refusal, and what of its place is at fault."""
 
+URI = image(31)
 BAD_TEXTS: list[Said] = [
     *((value, "invalid_request", "") for value in (1.5, True, {}, {"a": 1}, "\ud83d", "a\udc00")),
 ]
 
 BAD_CONTENTS: list[Said] = [
     ([], "empty_input", ""),
-    *((value, "invalid_request", "") for value in (5, True, {}, "\ud83d")),
+    *((value, "invalid_request", "") for value in (5, True, {}, "\ud83d", URI)),
     *(([value], "invalid_request", "[0]") for value in (None, 5, "a", [], ["a"])),
     ([{}], "invalid_request", "[0].type"),
     ([{"type": 1}], "invalid_request", "[0].type"),
     ([{"type": "nope"}], "invalid_request", "[0].type"),
     ([{"type": "text"}], "invalid_request", "[0].text"),
     ([{"type": "text", "text": None}], "invalid_request", "[0].text"),
-    ([{"type": "text", "text": "a"}, {"type": "text", "text": "\ud83d"}], "invalid_request", "[1].text"),
+    *(([text_part("a"), text_part(bad)], "invalid_request", "[1].text") for bad in ("\ud83d", URI)),
     ([{"type": "text", "text": "a", "nope": 1}], "unknown_field", "[0].nope"),
     ([{"type": "text", "text": "a"}] * 33, "too_many_inputs", ""),
     ([{"type": "image_url"}], "invalid_request", "[0].image_url"),
@@ -148,7 +149,7 @@ BAD_ITEMS: list[Said] = [
     ({"image": 5}, "invalid_request", ".image"),
     ({"image": ""}, "media_undecodable", ".image"),
     ({"image": BROKEN}, "media_undecodable", ".image"),
-    ("\ud83d", "invalid_request", ""),
+    *((value, "invalid_request", "") for value in ("\ud83d", URI)),
 ]
 
 BAD_LISTS: list[Said] = [
@@ -172,8 +173,14 @@ def fault_of(server: LiveServer, place: Place, said: Said) -> str | None:
 
 @pytest.mark.parametrize(
     ("places", "bad"),
-    [(TEXTS, BAD_TEXTS), (CONTENTS, BAD_CONTENTS), (SCORED, BAD_ITEMS), (LISTS, BAD_LISTS)],
-    ids=["texts", "contents", "scored items", "lists"],
+    [
+        (TEXTS, BAD_TEXTS),
+        ([one for one in TEXTS if one.path != "/v1/tokenize"], [(URI, "invalid_request", "")]),  # its tokens are asked
+        (CONTENTS, BAD_CONTENTS),
+        (SCORED, BAD_ITEMS),
+        (LISTS, BAD_LISTS),
+    ],
+    ids=["texts", "texts that are media", "contents", "scored items", "lists"],
 )
 def test_a_place_refuses_what_its_twins_refuse(server: LiveServer, places: list[Place], bad: list[Said]) -> None:
     faults = [fault_of(server, place, said) for said in bad for place in places]

@@ -52,3 +52,9 @@ def by_key(base: str, file: str, *keys: dict[str, Any], **more: Any) -> Iterator
         said = [*path, repr(inner)] if isinstance(inner, str | int | float | bool) else path
         says = ".*".join(map(re.escape, (file, *said)))
         yield Row(f"{base}: {file} has {'.'.join(path)} {inner!r}", base, [put(file, **one)], says)
+
+
+def by_words(base: str, said: dict[str, Edit], folder: str = "folder") -> Iterator[Row]:
+    """Rows that are refused in words, each with one edit."""
+    for words, edit in said.items():
+        yield Row(f"{base}: {words}", base, [edit], words, folder)
