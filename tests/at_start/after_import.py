@@ -13,30 +13,36 @@ from typing import Any
 
 
 class ChangingFinder(MetaPathFinder):
-    """Finds modules as ever, and changes those named when they have been executed."""
+    """Finds modules as ever, and changes those named when they have been executed: a module by all who named it."""
 
-    def __init__(self, changes: Mapping[str, Callable[[Any], None]]) -> None:
-        self._changes = changes
+    def __init__(self) -> None:
+        self.changes: dict[str, list[Callable[[Any], None]]] = {}
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        change = self._changes.get(name)
-        spec = PathFinder.find_spec(name, path) if change else None
-        if change is None or spec is None:
+        changes = self.changes.get(name)
+        spec = PathFinder.find_spec(name, path) if changes else None
+        if changes is None or spec is None:
             return None
         assert spec.loader is not None
         execute = spec.loader.exec_module
 
         def execute_and_change(module: ModuleType) -> None:
             execute(module)
-            change(module)
+            for change in changes:
+                change(module)
 
         spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]
         return spec
 
 
+FINDER = ChangingFinder()
+sys.meta_path.insert(0, FINDER)
+
+
 def after_import(changes: Mapping[str, Callable[[Any], None]]) -> None:
     """Call each function with the module of its name when that module is imported."""
-    sys.meta_path.insert(0, ChangingFinder(changes))
+    for name, change in changes.items():
+        FINDER.changes.setdefault(name, []).append(change)
 
 
 try:
