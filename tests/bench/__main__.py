@@ -6,7 +6,6 @@ Exit code 1 when a figure misses its bar, so that nobody overlooks it.
 import argparse
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from service.checkpoint.hub import CHECKPOINT
 from service.front.serving.process_tuning import available_cores
 from tests.bench.checkpoint import SIZES, minilm, random_checkpoint
-from tests.bench.figure import Measured
+from tests.bench.figure import Figure
 from tests.bench.machine import describe_machine, load_average
 from tests.bench.parts.all_parts import GROUPS, PARTS
 from tests.bench.report import render_page, replace_run, told, write_json
@@ -26,7 +25,6 @@ from tests.conftest import ROOT
 
 FOLDER = ROOT / ".bench"
 SENTENCE_PYTHON = FOLDER / "sentence-transformers" / "bin" / "python"
-ANSWERS_S = "5"
 BROKEN = "not measured"
 """Name of the fact that lists parts that ended with an error."""
 
@@ -42,11 +40,10 @@ def main() -> int:
     began_s, load_before = time.monotonic(), load_average()
     found, versions = _measure(options, threads)
     facts |= versions | {"load_before": load_before, "seconds": round(time.monotonic() - began_s)}
-    answers = "" if options.only else _answers()
-    print(answers)
-    is_whole = not (options.only or options.quick)
-    _write(options.write if is_whole else None, facts, found, answers)
-    return int(BROKEN in facts or any(figure.verdict == "fails" for one in found for figure in one.figures))
+    write_json(FOLDER / "result.json", facts, found)
+    if options.write and not (options.only or options.quick):
+        replace_run(options.write, render_page(facts, found))
+    return int(BROKEN in facts or any(figure.verdict == "fails" for figure in found))
 
 
 def _options() -> argparse.Namespace:
@@ -73,7 +70,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured], dict[str, object]]:
+def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Figure], dict[str, object]]:
     scale = QUICK if options.quick else FULL
     folder = _folder(options.model)
     extra = {"model": options.against_model} if options.against_model else {}
@@ -85,8 +82,8 @@ def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured],
     names = [name for group in (options.only.split(",") if options.only else GROUPS) for name in GROUPS[group]]
     try:
         measured = {name: _one(name, asked) for name in names}
-        found = [one for one in measured.values() if one is not None]
-        broken = ", ".join(name for name, one in measured.items() if one is None)
+        found = [figure for figures in measured.values() for figure in figures]
+        broken = ", ".join(name for name, figures in measured.items() if not figures)
         peers = asked.sentence.facts if "text" in names and asked.sentence else {}
         versions = {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
         return found, versions | ({BROKEN: broken} if broken else {})
@@ -102,8 +99,8 @@ def _folder(model: str) -> Path:
     return random_checkpoint(model, FOLDER) if model in SIZES else Path(model)
 
 
-def _one(name: str, stage: Stage) -> Measured | None:
-    """Measure one part; None where its sides do not agree, which costs the part and not the half hour before it."""
+def _one(name: str, stage: Stage) -> Sequence[Figure]:
+    """Measure one part; nothing where its sides do not agree, which costs the part and not the half hour before it."""
     began_s = time.monotonic()
     model = PARTS[name].model
     if model is not None:
@@ -113,25 +110,13 @@ def _one(name: str, stage: Stage) -> Measured | None:
         measured = PARTS[name].run(stage)
     except RuntimeError as error:
         print(f"\n{name}: {PARTS[name].what}, not measured: {error}", flush=True)
-        return None
+        return ()
     finally:
         if model is not None:
             stage.close()
     print(f"\n{name}: {PARTS[name].what}, {time.monotonic() - began_s:.0f} s", flush=True)
-    print("\n".join(map(told, measured.figures)), flush=True)
+    print("\n".join(map(told, measured)), flush=True)
     return measured
-
-
-def _answers() -> str:
-    command = [sys.executable, "-m", "tests.bench.write_answer", "--seconds", ANSWERS_S]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _write(page: Path | None, facts: dict[str, object], found: Sequence[Measured], answers: str) -> None:
-    figures = [figure for one in found for figure in one.figures]
-    write_json(FOLDER / "result.json", facts, figures)
-    if page:
-        replace_run(page, render_page(facts, figures, answers))
 
 
 if __name__ == "__main__":

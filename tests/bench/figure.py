@@ -53,13 +53,6 @@ class Figure:
         return "holds" if self.bar.holds(self.value.median) else "fails"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Findings of one part of the bench."""
-
-    figures: Sequence[Figure] = ()
-
-
 def exactly(value: float) -> Spread:
     """A number that was counted or that is a maximum."""
     return Spread(value, value, value)

@@ -30,13 +30,12 @@ def told(figure: Figure) -> str:
     return f"{figure.verdict or '-':12s} {figure.name:32s} {_number(figure):>10s} {bar:8s} {'; '.join(figure.notes)}"
 
 
-def render_page(facts: Mapping[str, Any], figures: Sequence[Figure], answers: str) -> str:
+def render_page(facts: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     """The part of `docs/speed.md` that a run writes.
 
     Args:
         facts: machine, versions, day and commit.
         figures: in the order of the table.
-        answers: what `write_answer.py` printed.
     """
     rows = [HEADER, ALIGN, *map(_cells, figures), *_gpu_cells()]
     with_bars = [figure for figure in figures if figure.bar is not None and figure.value is not None]
@@ -46,9 +45,8 @@ def render_page(facts: Mapping[str, Any], figures: Sequence[Figure], answers: st
         _lines(f"- {name.replace('_', ' ')}: {value}" for name, value in facts.items()),
         _lines(f"| {' | '.join(row)} |" for row in rows),
         _lines(f"- **{figure.name}**: {'; '.join(figure.notes)}" for figure in figures if figure.notes),
-        f"What writing an answer costs, and beside it the plain ways:\n\n```text\n{answers}\n```" if answers else "",
     ]
-    return "\n\n".join(section for section in sections if section)
+    return "\n\n".join(sections)
 
 
 def replace_run(page: Path, written: str, marker: str = "<!-- run -->") -> None:

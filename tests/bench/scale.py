@@ -11,18 +11,13 @@ class Scale:
         num_rounds: of everything that takes a second and more.
         num_tower_rounds: of the vision tower of the 2B shape.
         num_short_rounds: of single short queries.
-        num_brief_rounds: of what takes less than a second: large answers, and short queries side by side.
+        num_brief_rounds: of large answers, which take less than a second.
         num_texts: of a batch of mixed lengths.
         num_instructions: under which one image is asked for.
         image_px: side of those images; no multiple of 32, so that they have to be resized.
         tower_px: side of the image that towers are compared on.
-        num_documents: of mixed traffic, a tenth of them long.
         document_tokens: of a long document.
         num_vectors: of a large answer.
-        curve_rounds: rounds of requests by their tokens.
-        batch_tokens: tokens of a request with mixed texts.
-        num_distinct: images sent to see the cache stay at its cap.
-        concurrency_levels: of short queries, for throughput.
         num_cpu_requests: short ones whose CPU is counted together: the kernel counts in hundredths of a second.
         num_per_request: inputs of a large request.
     """
@@ -35,13 +30,8 @@ class Scale:
     num_instructions: int = 16
     image_px: int = 450
     tower_px: int = 1024
-    num_documents: int = 40
     document_tokens: int = 1500
     num_vectors: int = 2048
-    curve_rounds: int = 3
-    batch_tokens: tuple[int, ...] = (512, 1024, 2048, 3072, 4096, 6144, 8192)
-    num_distinct: int = 10_000
-    concurrency_levels: tuple[int, ...] = (16, 64)
     num_cpu_requests: int = 2000
     num_per_request: int = 256
 
@@ -49,17 +39,12 @@ class Scale:
 FULL = Scale()
 QUICK = Scale(
     num_rounds=3, num_tower_rounds=1, num_short_rounds=20, num_brief_rounds=7,
-    num_texts=12, image_px=230, tower_px=512, num_documents=20,
-    num_vectors=512, curve_rounds=1,
-    batch_tokens=(512, 1024, 2048), num_distinct=1000,
-    num_cpu_requests=800,
+    num_texts=12, image_px=230, tower_px=512, num_vectors=512, num_cpu_requests=800,
 )  # fmt: skip
 """A look in about a tenth of the time; its figures say less."""
 TINY = Scale(
     num_rounds=2, num_tower_rounds=2, num_short_rounds=3, num_brief_rounds=2,
     num_texts=5, num_instructions=4, image_px=70, tower_px=96,
-    num_documents=10, document_tokens=300, num_vectors=70, curve_rounds=1,
-    batch_tokens=(256, 512, 768), num_distinct=120,
-    concurrency_levels=(4,), num_cpu_requests=20, num_per_request=8,
+    document_tokens=300, num_vectors=70, num_cpu_requests=20, num_per_request=8,
 )  # fmt: skip
 """For tests: every step of the real path, and no figure that means anything."""

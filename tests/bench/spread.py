@@ -38,9 +38,3 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
 def difference(one: Sequence[float], other: Sequence[float]) -> Spread:
     """Quartiles of `one - other`, round by round."""
     return spread([a - b for a, b in zip(one, other, strict=True)])
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """The value that so large a share of the others does not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

@@ -59,22 +59,16 @@ class Stage:
         """The service with its defaults."""
         return self.serve("service")
 
-    def serve(
-        self, name: str, *flags: str, checkpoint: Path | None = None, env: dict[str, str] | None = None
-    ) -> Service:
+    def serve(self, name: str, *flags: str, checkpoint: Path | None = None) -> Service:
         """A service of its own with other settings, or another checkpoint."""
         folder = checkpoint or self.checkpoint
         model, log = "builtin" if folder == CHECKPOINT else str(folder), self.folder / f"{name}.log"
-        return self._keep(Service(model, self.num_threads, log, "--dtype", self.dtype, *flags, env=env))
+        return self._keep(Service(model, self.num_threads, log, "--dtype", self.dtype, *flags))
 
     @cached_property
     def bare(self) -> RemoteSide:
         """The product's forward without the service."""
-        return self.bare_of(self.checkpoint)
-
-    def bare_of(self, checkpoint: Path) -> RemoteSide:
-        """The same on another checkpoint."""
-        return self._worker("bare", sys.executable, checkpoint=checkpoint)
+        return self._worker("bare", sys.executable)
 
     @cached_property
     def stock(self) -> RemoteSide:
@@ -101,8 +95,8 @@ class Stage:
         while self._started:
             self._started.pop().close()
 
-    def _worker(self, name: str, python: str, *more: str, checkpoint: Path | None = None) -> RemoteSide:
-        folder = checkpoint or self.checkpoint
+    def _worker(self, name: str, python: str, *more: str) -> RemoteSide:
+        folder = self.checkpoint
         command = [python, "-m", f"tests.bench.sides.{name}", str(folder), str(self.num_threads), *more]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}

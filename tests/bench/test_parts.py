@@ -13,7 +13,6 @@ from service.checkpoint.hub import CHECKPOINT
 from service.settings import Settings
 from tests.bench.agreement import check_agreement
 from tests.bench.checkpoint import RERANKER, minilm
-from tests.bench.figure import Measured
 from tests.bench.parts.all_parts import GROUPS, PARTS
 from tests.bench.parts.minilm import LONGEST
 from tests.bench.parts.rerank import FAMILY
@@ -22,7 +21,7 @@ from tests.bench.scale import TINY
 from tests.bench.sides.exported import padded, tokenizer_of
 from tests.bench.sides.over_http import OverHttp
 from tests.bench.sides.remote import RemoteSide
-from tests.bench.sides.sentence_transformers import _tokenizer_of
+from tests.bench.sides.sentence_transformers import tokenizer_beside
 from tests.bench.stage import Stage
 from tests.bench.texts import TextMaker
 from tests.bench.work import Work, instructed_body, text_body
@@ -30,9 +29,7 @@ from tests.conftest import image
 
 pytestmark = pytest.mark.slow
 
-COUNTED = {
-    "repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "known_pages_decoded", "known_pages_encoded",
-}  # fmt: skip
+COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "known_pages_decoded", "known_pages_encoded"}
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
 NOT_INSTALLED = {"text_over_sentence_transformers"} | {
     f"minilm{kind}_over_{peer}" for kind in ("", "_short") for peer in ("onnxruntime", "openvino", "torch")
@@ -57,30 +54,22 @@ def test_every_file_of_a_part_is_run() -> None:
     assert all(part.name == name for name, part in PARTS.items())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_measures_what_it_says(name: str, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "peer_score":  # a twin of the reranker that is measured
         judge = stage.serve("judging_twin", *FAMILY, checkpoint=RERANKER)
         monkeypatch.setattr(stage, "against", OverHttp(judge.url))
-    measured = PARTS[name].run(stage)
-    assert measured.figures
-    assert all(math.isfinite(number) for number in numbers(measured))
-    missing = {figure.name for figure in measured.figures if figure.value is None}
-    assert missing <= NOT_INSTALLED
-    counted = [figure for figure in measured.figures if figure.name in COUNTED]
-    assert all(figure.value is not None and figure.verdict in ("holds", "") for figure in counted), counted
-
-
-def numbers(measured: Measured) -> Iterator[float]:
-    for figure in measured.figures:
-        if figure.value is not None:
-            yield from (figure.value.low, figure.value.median, figure.value.high)
+    figures = PARTS[name].run(stage)
+    values = [figure.value for figure in figures if figure.value is not None]
+    assert figures
+    assert all(math.isfinite(number) for value in values for number in (value.low, value.median, value.high))
+    assert {figure.name for figure in figures if figure.value is None} <= NOT_INSTALLED
+    assert {figure.verdict for figure in figures if figure.name in COUNTED} <= {"holds"}
 
 
 def test_the_bare_forward_gives_the_services_vectors_also_for_images(stage: Stage) -> None:
     texts = Work([text_body(stage.texts.mixed(3)), text_body(["another"])], concurrency=2)
-    images = Work([instructed_body([image(1), image(2)], ["one", "another"])], kind="encode")
+    images = Work([instructed_body([image(1), image(2)], ["one", "another"])])
     for label, work in {"texts": texts, "two images": images}.items():
         for side in (stage.service, stage.bare):
             side.prepare(label, work)
@@ -106,7 +95,7 @@ def test_what_goes_wrong_in_a_side_is_said_here(stage: Stage) -> None:
 
 
 def test_the_tokens_that_sentence_transformers_is_given_are_the_services(stage: Stage, tmp_path: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(_tokenizer_of(CHECKPOINT, tmp_path))
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_beside(CHECKPOINT, tmp_path))
     texts = stage.texts.mixed(5)
     ours = [prompt.plan.ids for prompt in PromptReader(Settings()).prompts(text_body(texts))]
     for text, ids in zip(texts, ours, strict=True):

@@ -19,7 +19,7 @@ FIGURES = [
 
 
 def test_the_page_has_a_row_for_each_figure_and_says_what_fails() -> None:
-    page = render_page({"cpu": "a CPU", "num_cores": 2}, FIGURES, "answers")
+    page = render_page({"cpu": "a CPU", "num_cores": 2}, FIGURES)
     rows = {row.split("|")[1].strip(): row for row in page.splitlines() if row.startswith("| ")}
     assert "1 of 2 bars hold." in page
     assert "- num cores: 2" in page

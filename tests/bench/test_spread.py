@@ -1,11 +1,10 @@
-"""Medians, quartiles and lines: against numbers worked out by hand, and against numpy."""
+"""Medians and quartiles: against numbers worked out by hand, and against numpy."""
 
 import numpy as np
 import pytest
 
 from tests.bench.figure import Bar, Figure
-from tests.bench.linear_fit import fit_line
-from tests.bench.spread import Spread, difference, quantile, ratio, spread
+from tests.bench.spread import Spread, difference, ratio, spread
 
 
 def test_quartiles_are_numpys() -> None:
@@ -25,21 +24,6 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     assert difference([d + 0.25 for d in drift], drift) == Spread(0.25, 0.25, 0.25)
     with pytest.raises(ValueError, match="zip"):
         ratio([1.0, 2.0], [1.0])
-
-
-def test_a_quantile_is_one_of_the_values() -> None:
-    assert quantile([5, 1, 3, 2, 4], 0.5) == 3
-    assert quantile([5, 1, 3, 2, 4], 0.99) == 5
-
-
-def test_a_line_is_fitted_and_a_bad_fit_is_reported() -> None:
-    x = [1.0, 2.0, 4.0, 8.0]
-    fit = fit_line(x, [2 * value + 1 for value in x])
-    assert (fit.slope, fit.offset, fit.r2) == pytest.approx((2, 1, 1))
-    assert fit_line(x, [value**3 for value in x]).r2 < 0.95
-    assert fit_line(x, [1.0, -1.0, 1.0, -1.0]).r2 < 0.5
-    flat = fit_line(x, [7.0] * 4)
-    assert (flat.slope, flat.offset, flat.r2) == pytest.approx((0, 7, 1))
 
 
 @pytest.mark.parametrize(("sign", "value", "verdict"), [

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Kind = Literal["embed", "encode", "tower"]
-"""For sides without HTTP: vectors from features that are there; images encoded as well; features and no vectors."""
+Kind = Literal["embed", "tower"]
+"""For sides without HTTP: vectors, of images too; or images' features and no vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,6 @@ class Work:
 def text_body(texts: Sequence[str], encoding_format: str = "base64") -> dict[str, Any]:
     """A request for the vectors of texts."""
     return {"input": list(texts), "encoding_format": encoding_format}
-
-
-def instructed_text_body(text: str, instruction: str | None) -> dict[str, Any]:
-    """A request for the vector of a text under an instruction; None: the model's own."""
-    return text_body([text]) | ({} if instruction is None else {"instruction": instruction})
 
 
 def image_body(images: Sequence[str]) -> dict[str, Any]:

@@ -1,29 +1,13 @@
 """Every part by what it is about, in the order of the report."""
 
-from tests.bench.parts import (
-    answers,
-    cpu,
-    distinct,
-    fronts,
-    instructions,
-    minilm,
-    peer,
-    peer_score,
-    rerank,
-    short,
-    splade,
-    text,
-    tokens,
-    tower,
-    traffic,
-)
+from tests.bench.parts import answers, cpu, instructions, minilm, peer, peer_score, rerank, short, text, tower
 from tests.bench.parts.part import Part
 
 GROUPS = {
-    "text": ("text", "tokens", "traffic", "minilm", "splade"),
-    "short": ("short", "cpu", "fronts"),
+    "text": ("text", "minilm"),
+    "short": ("short", "cpu"),
     "rerank": ("rerank",),
-    "instructions": ("instructions", "distinct"),
+    "instructions": ("instructions",),
     "tower": ("tower",),
     "answers": ("answers",),
     "peer": ("peer", "peer_score"),
@@ -31,8 +15,5 @@ GROUPS = {
 """Names for `--only`."""
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
-    for module in (
-        text, tokens, traffic, minilm, splade, short, cpu, fronts, rerank, instructions, distinct, tower, answers,
-        peer, peer_score,
-    )
-}  # fmt: skip
+    for module in (text, minilm, short, cpu, rerank, instructions, tower, answers, peer, peer_score)
+}

@@ -4,10 +4,9 @@ With every vector kept the engine hardly computes, and what the front spends on 
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.figure import Bar, Figure, Measured
+from tests.bench.figure import Bar, Figure
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
 from tests.bench.spread import spread
@@ -17,13 +16,12 @@ from tests.bench.work import Work, text_body
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TEXT_TOKENS = 8
 CONCURRENCY = 16
-KEPT = ("--result-cache-bytes", str(256 << 20))
 BARS = {"front_cpu_request_kept": Bar("≤", 400.0), "front_cpu_input_kept": Bar("≤", 40.0)}
 
 
-def run(stage: Stage) -> Measured:
+def run(stage: Stage) -> list[Figure]:
     """Microseconds for a short request, and for an input of requests that hold many."""
-    kept = stage.serve("kept", *KEPT)
+    kept = stage.serve("kept", "--result-cache-bytes", str(256 << 20))
     texts = stage.texts.texts(stage.scale.num_per_request, TEXT_TOKENS)
     num_requests = stage.scale.num_cpu_requests
     single = Work([text_body(texts[:1])] * num_requests, CONCURRENCY)
@@ -36,7 +34,7 @@ def run(stage: Stage) -> Measured:
         figures += _figures("request", f"a short request, {vectors}", name, short)
     figures += _figures("input", f"an input of requests of {len(texts)}, its vector kept", "kept",
                         _microseconds(kept, large, num_inputs, stage.scale.num_rounds))  # fmt: skip
-    return Measured(figures)
+    return figures
 
 
 def _microseconds(service: Service, work: Work, num: int, num_rounds: int) -> dict[str, list[float]]:
@@ -59,7 +57,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def _figures(of: str, what: str, name: str, spent: dict[str, list[float]]) -> Sequence[Figure]:
+def _figures(of: str, what: str, name: str, spent: dict[str, list[float]]) -> list[Figure]:
     words = {process: f"CPU of the {process} for {what}" for process in spent}
     return [
         Figure(figure, words[process], spread(values), "µs", BARS.get(figure), len(values))

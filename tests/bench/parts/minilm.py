@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from tests.bench.agreement import check_agreement, check_tokens
-from tests.bench.figure import Bar, Figure, Measured
+from tests.bench.figure import Bar, Figure
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.remote import RemoteSide
@@ -20,7 +20,6 @@ NUM_BATCHES = 4
 QUERY_TOKENS = 8
 NUM_WARM = 5
 PEERS = {
-    "bare": "the bare packed forward",
     "onnxruntime": "ONNX Runtime in process",
     "openvino": "OpenVINO in process",
     "torch": "sentence-transformers `encode` on torch in process",
@@ -33,16 +32,15 @@ SHORT = ("minilm_short", "time of one short query over HTTP on MiniLM, over")
 BARS = {"minilm_over_openvino": Bar("≥", 1.1), "minilm_short_over_onnxruntime": Bar("≤", 1.3)}
 
 
-def run(stage: Stage) -> Measured:
+def run(stage: Stage) -> list[Figure]:
     """Throughput of a large request, and the time of one short query, each over that of every peer."""
     found = {
-        "bare": stage.bare,
         "onnxruntime": stage.exported("onnxruntime"),
         "openvino": stage.exported("openvino"),
         "torch": stage.sentence,
     }
     peers = {name: side for name, side in found.items() if side is not None}
-    return Measured([*_batch(stage, peers), *_short(stage, peers)])
+    return [*_batch(stage, peers), *_short(stage, peers)]
 
 
 def _batch(stage: Stage, peers: Mapping[str, RemoteSide]) -> list[Figure]:
@@ -94,8 +92,8 @@ def _checked(stage: Stage, peer: str, side: RemoteSide) -> list[str]:
     num_tokens = stage.service.usage("service", "total_tokens")
     check_tokens(peer, num_tokens, side.num_tokens(peer))
     agreed = check_agreement(peer, side.vectors(peer), stage.service.vectors("service"))
-    versions = [] if peer == "bare" else [f"{package} {version}" for package, version in side.facts.items()]
-    return [f"{num_tokens:,} tokens on both sides", agreed, *([", ".join(versions)] if versions else [])]
+    versions = ", ".join(f"{package} {version}" for package, version in side.facts.items())
+    return [f"{num_tokens:,} tokens on both sides", agreed, versions]
 
 
 PART = Part("minilm", "all-MiniLM-L6-v2 with its real weights, against runtimes in process", run, model="minilm")

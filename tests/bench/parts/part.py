@@ -1,9 +1,9 @@
 """One part of the bench: a workload with its figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench.figure import Measured
+from tests.bench.figure import Figure
 from tests.bench.stage import Stage
 
 
@@ -21,5 +21,5 @@ class Part:
 
     name: str
     what: str
-    run: Callable[[Stage], Measured]
+    run: Callable[[Stage], Sequence[Figure]]
     model: str | None = None

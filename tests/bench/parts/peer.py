@@ -6,10 +6,11 @@ same number of tokens. Every round has new ones: another server may keep what pr
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from service.settings import Settings
 from tests.bench.agreement import check_tokens, least_cosine
-from tests.bench.figure import Bar, Figure, Measured
+from tests.bench.figure import Bar, Figure
 from tests.bench.parts.part import Part
 from tests.bench.prompts import PromptReader
 from tests.bench.rounds import Case, interleave
@@ -47,10 +48,10 @@ class Workload:
     make: Callable[[], Work]
 
 
-def run(stage: Stage) -> Measured:
+def run(stage: Stage) -> list[Figure]:
     """Throughput of the service over the other server's, or that there is none."""
     service = stage.serve("peer", "--token-arrays", "accept") if stage.against else None
-    return Measured([_figure(stage, service, one) for one in _workloads(stage)])
+    return [_figure(stage, service, one) for one in _workloads(stage)]
 
 
 def _workloads(stage: Stage) -> Iterator[Workload]:
@@ -81,13 +82,7 @@ def _figure(stage: Stage, service: OverHttp | None, one: Workload) -> Figure:
     bar, rounds = Bar("≥", BARS[stage.dtype][one.name]), stage.scale.num_rounds
     if service is None or stage.against is None:
         return Figure(f"peer_{one.name}", what, None, "×", bar)
-    works: dict[int, Work] = {}
-
-    def of_round(turn: int) -> Work:  # both sides of a round get the same
-        if turn not in works:
-            works[turn] = one.make()
-        return works[turn]
-
+    of_round = cache(lambda _: one.make())  # both sides of a round get the same
     sides = {"service": service, "against": stage.against}
     spent = interleave([Case(name, side, of_round, True) for name, side in sides.items()], rounds, NUM_WARM, rests=True)
     ours, theirs = (side.usage(name, "prompt_tokens") for name, side in sides.items())

@@ -62,18 +62,14 @@ class BareForward:
         wanted = Work.from_json(work)
         groups = [wanted.bodies[i : i + wanted.concurrency] for i in range(0, len(wanted.bodies), wanted.concurrency)]
         requests = [[one for body in group for one in self._reader.requests(body, self._store)] for group in groups]
-        ready = self._ready[label] = Ready(requests, wanted.kind)
-        if wanted.kind == "embed":
-            for group in requests:
-                self._encode(group, ready)
+        self._ready[label] = Ready(requests, wanted.kind)
 
     def run(self, label: str) -> float:
         ready, rows = self._ready[label], []
         began_s = time.perf_counter()
         for group in ready.groups:
-            if ready.kind != "embed":
-                ready.features = {}
-                self._encode(group, ready)
+            ready.features = {}
+            self._encode(group, ready)
             if ready.kind != "tower":
                 rows += self._embed(group, ready)
         seconds = time.perf_counter() - began_s

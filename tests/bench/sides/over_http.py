@@ -44,12 +44,6 @@ class OverHttp:
         data = [entry for answer in self._answers[label] for entry in json.loads(answer.body)["data"]]
         return [_row(entry["embedding"]) for entry in data]
 
-    def scores(self, label: str) -> list[NDArray[np.float32]]:
-        """The scores of each of the last answers of a rerank, in the order of its documents."""
-        results = [json.loads(answer.body)["results"] for answer in self._answers[label]]
-        ordered = [sorted(one, key=lambda entry: int(entry["index"])) for one in results]
-        return [np.array([entry["relevance_score"] for entry in one], np.float32) for one in ordered]
-
     def bodies(self, label: str) -> list[bytes]:
         """The last answers as they came."""
         return [answer.body for answer in self._answers[label]]
@@ -57,10 +51,6 @@ class OverHttp:
     def usage(self, label: str, name: str) -> int:
         """The sum of a field of `usage` over the last answers."""
         return sum(json.loads(answer.body)["usage"][name] for answer in self._answers[label])
-
-    def seconds(self, label: str) -> list[float]:
-        """Seconds of each of the last answers, in the order of the bodies."""
-        return [answer.seconds for answer in self._answers[label]]
 
     def num_bytes(self, label: str) -> int:
         """Bytes of the last answers."""

@@ -57,14 +57,14 @@ def _qwen3_vl(folder: str) -> list[Any]:
     with tempfile.TemporaryDirectory() as copy:
         transformer = Transformer(
             folder,
-            tokenizer_name_or_path=_tokenizer_of(Path(folder), Path(copy)),
+            tokenizer_name_or_path=tokenizer_beside(Path(folder), Path(copy)),
             model_kwargs={"dtype": torch.float32},
             processing_kwargs={"chat_template": {"add_generation_prompt": True}},
         )
     return [transformer, Pooling(transformer.get_embedding_dimension(), "lasttoken"), Normalize()]
 
 
-def _tokenizer_of(folder: Path, copy: Path) -> str:
+def tokenizer_beside(folder: Path, copy: Path) -> str:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(folder / name, copy)
     template = (folder / "chat_template.jinja").read_text()

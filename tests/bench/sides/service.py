@@ -17,9 +17,8 @@ class Service(OverHttp):
         server: for its metrics and its processes.
     """
 
-    def __init__(self, model: str, num_threads: int, log: Path, *flags: str, env: dict[str, str] | None = None) -> None:
-        """Start it; `env` is added to the environment."""
-        self.server = LiveServer(log, "--model", model, "--threads", str(num_threads), *UNCACHED, *flags, env=env)
+    def __init__(self, model: str, num_threads: int, log: Path, *flags: str) -> None:
+        self.server = LiveServer(log, "--model", model, "--threads", str(num_threads), *UNCACHED, *flags)
         self.server.wait_until_ready()
         super().__init__(self.server.url)
 
