@@ -1,13 +1,17 @@
 """Image files, conversations and engine requests that tests of several folders build."""
 
 import io
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from service.front.admission.budget import AnswerLease, Budget
+from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.kinds import ANSWERS
 from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
@@ -79,3 +83,10 @@ def engine_request(id_: int, token_ids: list[int], *images: Media, ask: OutputAs
 def answer_lease() -> AnswerLease:
     """A lease of a small answer."""
     return Budget(ANSWERS, Load(), SharedTable.of_one_front()).take_answer(0, SERVICE.tenant)
+
+
+def write_keys(path: Path, keys: Mapping[str, str]) -> Path:
+    """A key file, of tenants and the key of each."""
+    lines = [ApiKey(tenant=tenant, sha256=hash_key(key.encode()).hex()) for tenant, key in keys.items()]
+    path.write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
+    return path

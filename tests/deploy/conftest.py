@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from service.front.admission.key_file import ApiKey, hash_key, new_key
+from service.front.admission.key_file import new_key
+from tests.builders import write_keys
 from tests.conftest import CHECKPOINT
 from tests.deploy import confinement
 from tests.deploy.confined_server import ConfinedServer
@@ -39,8 +40,7 @@ def confined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfinedServe
     key = new_key()
     keys = folder / "keys"
     keys.mkdir()
-    line = ApiKey(tenant="acme", sha256=hash_key(key.encode()).hex())
-    (keys / "keys.jsonl").write_text(f'{{"tenant": "{line.tenant}", "sha256": "{line.sha256}"}}\n')
+    write_keys(keys / "keys.jsonl", {"acme": key})
     mounts = [
         *confinement.python_mounts(),
         f"ro:{hub_cache(folder / 'models')}:/models",

@@ -34,14 +34,13 @@ class Row:
 
 def load_line(name: str) -> Line:
     """The line of a module in `lines/`."""
-    line: Line = importlib.import_module(f"tests.scoreboard.lines.{name}").LINE
-    assert line.name == name, f"lines/{name}.py calls itself {line.name}"
+    line: Line = importlib.import_module(f"tests.scoreboard.lines.{name}").run
     return line
 
 
 def line_names() -> list[str]:
     """Every line, in the order of the specification."""
-    names = [path.stem for path in LINES.glob("*.py") if "\nLINE = " in path.read_text()]
+    names = [path.stem for path in LINES.glob("*.py") if "\n@line(" in path.read_text()]
     return sorted(names, key=lambda name: (name == LAST, load_line(name).number, name))
 
 
@@ -50,8 +49,7 @@ def run_lines(names: Sequence[str], scale: str, size: int | None, folder: Path) 
     lines = [load_line(name) for name in names]
 
     def run(line: Line) -> Row:
-        wanted = size or (line.nightly if scale == "nightly" else line.ci)
-        row = _run_apart(line, wanted, folder / line.name, LIMIT_S[scale])
+        row = _run_apart(line, size or line.sizes[scale == "nightly"], folder / line.name, LIMIT_S[scale])
         print(_told(row), flush=True)
         return row
 

@@ -26,20 +26,29 @@ class Line:
 
     Attributes:
         number: its row in the specification's scoreboard; several lines may share one.
-        name: the name of its module.
         measure: what is tried, in a few words.
         must: what has to hold for every case.
-        ci: cases in a run of `make scoreboard`.
-        nightly: cases in a run of `make scoreboard-nightly`.
-        run: tries that many; gets a folder of its own for server logs (`*.log`) and scratch files.
+        sizes: cases in a run of `make scoreboard`, and of `make scoreboard-nightly`.
         side_by_side: it neither measures time nor fills the machine, so another such line may run beside it.
+        name: the name of its module.
+        run: tries that many; gets a folder of its own for server logs (`*.log`) and scratch files.
     """
 
     number: int
-    name: str
     measure: str
     must: str
-    ci: int
-    nightly: int
+    sizes: tuple[int, int]
+    side_by_side: bool
+    name: str
     run: Callable[[int, Path], Result]
-    side_by_side: bool = False
+
+
+def line(
+    number: int, measure: str, must: str, *, sizes: tuple[int, int], side_by_side: bool = False
+) -> Callable[[Callable[[int, Path], Result]], Line]:
+    """Make a module's `run` its line."""
+
+    def made(run: Callable[[int, Path], Result]) -> Line:
+        return Line(number, measure, must, sizes, side_by_side, run.__module__.rpartition(".")[2], run)
+
+    return made

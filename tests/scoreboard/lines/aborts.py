@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.at_start.environ import customized_environ
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.conftest import LiveServer, image, image_part
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, request_bytes, served
 from tests.scoreboard.lines.scored import FORMS, scored
 
 NUM_AT_ONCE = 24
@@ -37,6 +37,13 @@ texts_so_far = count()
 TRACE = Path(__file__).parent / "aborts_trace.py"
 
 
+@line(
+    14,
+    "clients that hang up at random points, of vectors and of scores",
+    "slots, bytes and descriptors back in 2 s; no step for the dead alone",
+    sizes=(1_000, 10_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """So many clients that hang up, beside some that wait for every answer."""
     hook, trace = folder / "hook", folder / "trace.jsonl"
@@ -44,11 +51,8 @@ def run(size: int, folder: Path) -> Result:
     trace.unlink(missing_ok=True)
     (hook / "sitecustomize.py").write_text(TRACE.read_text())
     env = customized_environ(hook, ABORTS_TRACE=str(trace))
-    server = LiveServer(folder / "aborts.log", "--model", str(CHECKPOINT), *FLAGS, env=env).wait_until_ready()
-    try:
+    with served(folder / "server.log", *FLAGS, env=env) as server:
         return asyncio.run(_measure(server, size, trace))
-    finally:
-        server.stop()
 
 
 async def _measure(server: LiveServer, size: int, trace: Path) -> Result:
@@ -160,15 +164,3 @@ def _dead_steps(trace: Path, gone_s: dict[float, float]) -> tuple[int, int]:
         if all(gone_s.get(owner.get(id_, 0.0), float("inf")) < step["step_s"] - NEWS_S for id_ in step["ids"])
     ]
     return len(dead), len(steps)
-
-
-LINE = Line(
-    number=14,
-    name="aborts",
-    measure="clients that hang up at random points, of vectors and of scores",
-    must="slots, bytes and descriptors back in 2 s; no step for the dead alone",
-    ci=1_000,
-    nightly=10_000,
-    run=run,
-    side_by_side=True,
-)

@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from service.front.admission.api_keys import Keyring
-from service.front.admission.key_file import ApiKey, hash_key, new_key
+from service.front.admission.key_file import new_key
 from service.front.admission.shared_table import SharedTable
 from service.http.route_table import ROUTE_HANDLERS
 from service.openapi.document import build
 from service.playground.files import FILES
-from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result
+from tests.builders import write_keys
+from tests.conftest import LiveServer
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 
 OPEN = {"/livez", "/readyz", "/health", "/metrics", "/", *FILES}
 RESPELLED = ("/livez", "/readyz", "/health", "/metrics", "/", "/playground/main.js")
@@ -34,31 +34,28 @@ KEPT = 0.9
 """Of the times, the rest being the longest: what the machine did meanwhile."""
 
 
+@line(
+    20,
+    "every path, method and wrong key; times of a comparison",
+    "only the probes, /metrics and the playground's files open; abs(t) < 4.5",
+    sizes=(50_000, 200_000),
+)
 def run(size: int, folder: Path) -> Result:
     """Knock at every door, then take `size` times for each of two questions."""
     keys = [new_key() for _ in range(NUM_KEYS)]
-    path = folder / "keys.jsonl"
-    lines = (ApiKey(tenant=f"t{i}", sha256=hash_key(key.encode()).hex()) for i, key in enumerate(keys))
-    path.write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
-    num_doors, opened = _knock(path, keys[0], folder)
+    path = write_keys(folder / "keys.jsonl", {f"t{i}": key for i, key in enumerate(keys)})
+    with served(folder / "server.log", "--api-keys", str(path)) as server:
+        doors = list(_doors(server, keys[0]))
+    opened = [one for one in doors if one]
     near = _t_value(path, lambda draw: _near(draw, keys[0]), lambda draw: new_key().encode(), size)
     place = _t_value(path, lambda draw: keys[0].encode(), lambda draw: keys[-1].encode(), size)
-    figures = [f"{num_doors} doors", f"t {near:.2f} nearly right, {place:.2f} first or last key"]
+    figures = [f"{len(doors)} doors", f"t {near:.2f} nearly right, {place:.2f} first or last key"]
     too_far = [f"t is {t:.2f}" for t in (near, place) if not abs(t) < MAX_T]
-    return Result(num_doors + 2 * size, len(opened) + len(too_far), [*opened[:5], *too_far, *figures])
-
-
-def _knock(path: Path, key: str, folder: Path) -> tuple[int, list[str]]:
-    """Every path with every method and every wrong way to send a key; what answered as it should not."""
-    server = LiveServer(folder / "auth.log", "--model", str(CHECKPOINT), "--api-keys", str(path)).wait_until_ready()
-    try:
-        found = list(_doors(server, key))
-    finally:
-        server.stop()
-    return len(found), [one for one in found if one]
+    return Result(len(doors) + 2 * size, len(opened) + len(too_far), [*opened[:5], *too_far, *figures])
 
 
 def _doors(server: LiveServer, key: str) -> Iterator[str]:
+    """Every path with every method and every wrong way to send a key; what answered as it should not, or nothing."""
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20)
     wrong = ({}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {key}"}, {"x-api-key": key + "x"})
     twice = {"authorization": f"Bearer {key}", "x-api-key": key}
@@ -120,14 +117,3 @@ def _t_value(
     a, b = ([one for one in each if one <= bound] for each in times)
     spread = statistics.variance(a) / len(a) + statistics.variance(b) / len(b)
     return (statistics.fmean(a) - statistics.fmean(b)) / spread**0.5
-
-
-LINE = Line(
-    number=20,
-    name="auth",
-    measure="every path, method and wrong key; times of a comparison",
-    must="only the probes, /metrics and the playground's files open; abs(t) < 4.5",
-    ci=50_000,
-    nightly=200_000,
-    run=run,
-)

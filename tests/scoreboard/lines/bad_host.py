@@ -20,7 +20,7 @@ from typing import IO, Any
 import httpx
 
 from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, STOP_S, children_of, plain_environ
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 
 ASKS = 40
 NUM_DESCRIPTORS = 128
@@ -120,6 +120,13 @@ CASES: tuple[Callable[[], int], ...] = (
 )
 
 
+@line(
+    14,
+    "log on a full disk, log without a reader, no file may grow, folder gone, descriptors used up",
+    "every question answered, exit 0; well again 5 s after descriptors ran out",
+    sizes=(len(CASES), len(CASES)),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     num_failed, notes = 0, []
     for case in CASES[:size]:
@@ -132,15 +139,3 @@ def run(size: int, folder: Path) -> Result:
             num_failed += 1
             notes.append(f"{case.__name__}: {trouble}")
     return Result(len(CASES[:size]), num_failed, notes)
-
-
-LINE = Line(
-    number=14,
-    name="bad_host",
-    measure="log on a full disk, log without a reader, no file may grow, folder gone, descriptors used up",
-    must="every question answered, exit 0; well again 5 s after descriptors ran out",
-    ci=len(CASES),
-    nightly=len(CASES),
-    run=run,
-    side_by_side=True,
-)

@@ -19,7 +19,7 @@ from service.media.key import (
 )
 from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.key_twins import twins
 
 WORDS = tuple(bytes(word) for word in (b"", b"a", b"b", b"ab", b"ba", b"aa", b"\0", b"a\0", b"\0a", b"\x01" + bytes(7)))
@@ -78,22 +78,17 @@ def _property(size: int) -> tuple[int, list[str]]:
     return len(by_key), failures
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    10,
+    "cache keys held against each other, and crafted twins",
+    "0 collisions, 0 cross-tenant hits",
+    sizes=(100_000, 1_000_000),
+    side_by_side=True,
+)
+def run(size: int, folder: Path) -> Result:
     """Hold `size` keys against each other, and try the twins."""
     num_keys, failures = _property(size)
     crafted = list(twins())
     failures += [f"twins: {name}" for name, is_right in crafted if not is_right]
     figures = f"{num_keys} different keys, {len(crafted)} crafted pairs"
     return Result(num_keys + len(crafted), len(failures), [*failures[:6], figures])
-
-
-LINE = Line(
-    number=10,
-    name="cache_keys",
-    measure="cache keys held against each other, and crafted twins",
-    must="0 collisions, 0 cross-tenant hits",
-    ci=100_000,
-    nightly=1_000_000,
-    run=run,
-    side_by_side=True,
-)

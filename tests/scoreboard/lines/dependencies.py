@@ -9,7 +9,7 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 
 FLOORS = {"pillow": (13, 0), "litestar": (2, 25), "torch": (2, 11), "transformers": (5, 17), "msgspec": (0, 22)}
 """The first release without a known fault that concerns us: pillow 13.0 two critical groups, litestar 2.25 five, torch
@@ -18,6 +18,13 @@ NO_PICKLES = ("pickle5", "dill", "cloudpickle")
 """Nothing here may be a dependency of the service."""
 
 
+@line(
+    22,
+    "installed and allowed versions against the floors of the advisory ledger",
+    "none older",
+    sizes=(1, 1),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     found = [_too_old(name, floor) for name, floor in FLOORS.items()]
@@ -43,15 +50,3 @@ def _name(requirement: str) -> str:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text.partition("+")[0])[:2])
-
-
-LINE = Line(
-    number=22,
-    name="dependencies",
-    measure="installed and allowed versions against the floors of the advisory ledger",
-    must="none older",
-    ci=1,
-    nightly=1,
-    run=run,
-    side_by_side=True,
-)

@@ -8,27 +8,24 @@ import asyncio
 import base64
 import statistics
 import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from PIL import Image
 
-from service.front.admission.key_file import ApiKey, hash_key, new_key
-from tests.builders import image_bytes
+from service.front.admission.key_file import new_key
+from tests.builders import image_bytes, write_keys
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.models.audio.audios import encode
 from tests.models.audio.checkpoints import make_checkpoint
 from tests.pdf_file import endless, raw
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, flood, request_bytes, served
 from tests.video_file import video, video_part
 
 TIMES_ALONE = 3.0
@@ -64,19 +61,21 @@ class Kind:
     flood: Callable[[str], Sequence[bytes]]
 
 
+@line(
+    15,
+    "small requests of a tenant while another floods tokenizer, images, endless pages, videos or audio",
+    "longest wait <= 3x alone + 250 ms, with keys and without",
+    sizes=(5, 20),
+)
 def run(size: int, folder: Path) -> Result:
     """Ask `size` small requests of each kind alone, and as many amidst a flood, with keys and without."""
     failures, figures = [], []
     clap = make_checkpoint("unfused", folder / "clap")
-    models = ("--model", f"{IMAGE_MODEL}={CHECKPOINT}", "--model", f"{AUDIO_MODEL}={clap}", "--threads", "2")
     for keys, where in (((new_key(), new_key()), "with keys"), (("", ""), "without")):
-        flags = key_flags(keys, folder) if keys[0] else ()
-        server = LiveServer(folder / f"fairness {where}.log", *models, *flags).wait_until_ready()
-        try:
+        flags = ("--model", f"{AUDIO_MODEL}={clap}", "--threads", "2", *(key_flags(keys, folder) if keys[0] else ()))
+        log = folder / f"{where}.log"
+        with served(log, *flags, model=f"{IMAGE_MODEL}={CHECKPOINT}", is_flooded=True) as server:
             found = asyncio.run(_measure_all(server, keys, size))
-        finally:
-            server.process.kill()  # the flood is not worth waiting for
-            server.ended()
         for kind, (alone_s, waits_s) in zip(KINDS, found, strict=True):
             usual_s = statistics.median(waits_s)
             longest_s = max(waits_s)  # one that waits for all of the flood leaves none for those after it
@@ -89,10 +88,7 @@ def run(size: int, folder: Path) -> Result:
 
 def key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
     """Flags of a server with two tenants, `flood` and `victim`."""
-    names = ("flood", "victim")
-    lines = (ApiKey(tenant=n, sha256=hash_key(k.encode()).hex()) for n, k in zip(names, keys, strict=True))
-    path = folder / "keys.jsonl"
-    path.write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
+    path = write_keys(folder / "keys.jsonl", dict(zip(("flood", "victim"), keys, strict=True)))
     return ("--api-keys", str(path))
 
 
@@ -103,42 +99,23 @@ async def _measure_all(server: LiveServer, keys: tuple[str, str], size: int) -> 
 async def _measure(server: LiveServer, kind: Kind, keys: tuple[str, str], size: int) -> tuple[float, list[float]]:
     """Seconds of a small request alone, the median, and of each amidst the flood."""
     victim = Connection(server.url)
-    await _ask(victim, kind.small(keys[1]))  # warm
-    alone_s = statistics.median([await _ask(victim, kind.small(keys[1])) for _ in range(size)])
-    flood = kind.flood(keys[0])
-    sent = [asyncio.Event() for _ in flood]
-    flooding = [asyncio.create_task(_flood(server, body, event)) for body, event in zip(flood, sent, strict=True)]
+    await victim.timed(kind.small(keys[1]))  # warm
+    alone_s = statistics.median([await victim.timed(kind.small(keys[1])) for _ in range(size)])
+    bodies = kind.flood(keys[0])
+    sent = [asyncio.Event() for _ in bodies]
+    flooding = [asyncio.create_task(flood(server.url, body, event)) for body, event in zip(bodies, sent, strict=True)]
     await asyncio.gather(*(event.wait() for event in sent))
     await asyncio.sleep(SETTLE_S)
     waits_s = []
     for _ in range(size):
         if all(task.done() for task in flooding):
             raise AssertionError(f"the flood of {kind.name} was over before the measurement")
-        waits_s.append(await _ask(victim, kind.small(keys[1])))
+        waits_s.append(await victim.timed(kind.small(keys[1])))
     for task in flooding:
         task.cancel()
     await asyncio.gather(*flooding, return_exceptions=True)
     victim.close()
     return alone_s, waits_s
-
-
-async def _ask(connection: Connection, request: bytes) -> float:
-    began_s = time.monotonic()
-    answer = await connection.ask(request)
-    assert answer.status == 200, answer.body[:300]
-    return time.monotonic() - began_s
-
-
-async def _flood(server: LiveServer, request: bytes, sent: asyncio.Event) -> None:
-    """Send a request, and wait for its answer as long as anybody likes."""
-    connection = Connection(server.url)
-    reader, writer = await connection.open()
-    writer.write(request)
-    await writer.drain()
-    sent.set()
-    with suppress(OSError):
-        await reader.read(1)
-    connection.close()
 
 
 def _post(path: str, body: dict[str, Any], key: str) -> bytes:
@@ -248,13 +225,3 @@ KINDS = (
     ),
 )
 """Texts first: a text that has begun is the one work that outlasts its client, and no image waits for it."""
-
-LINE = Line(
-    number=15,
-    name="fairness_before_engine",
-    measure="small requests of a tenant while another floods tokenizer, images, endless pages, videos or audio",
-    must="longest wait <= 3x alone + 250 ms, with keys and without",
-    ci=5,
-    nightly=20,
-    run=run,
-)

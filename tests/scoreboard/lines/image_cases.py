@@ -10,14 +10,21 @@ from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.image_cases import ACCEPTED, Case, cases, formats
 
 SAME_SIZE = PixelRule(min_pixels=1, max_pixels=1 << 30)
 REFUSED_S = 0.05
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    3,
+    "hand-made images: formats, modes, orientations, sizes, bombs, cuts, frames, metadata",
+    "all as listed; bombs refused from the header within 50 ms",
+    sizes=(300, 300),
+    side_by_side=True,
+)
+def run(size: int, folder: Path) -> Result:
     """Try every case; `size` is met by trying them again."""
     failures: list[str] = []
     slowest_s, num_tried = 0.0, 0
@@ -58,15 +65,3 @@ def _end(case: Case) -> tuple["np.ndarray | str", float]:
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is not ours
         got = type(error).__name__
     return got, time.perf_counter() - began_s
-
-
-LINE = Line(
-    number=3,
-    name="image_cases",
-    measure="hand-made images: formats, modes, orientations, sizes, bombs, cuts, frames, metadata",
-    must="all as listed; bombs refused from the header within 50 ms",
-    ci=300,
-    nightly=300,
-    run=run,
-    side_by_side=True,
-)

@@ -17,18 +17,19 @@ from typing import Any
 import httpx
 
 from tests.builders import image_bytes
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.conftest import LiveServer, image, image_part
 from tests.huge_images import BOMBS
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.image_seeds import noise, seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.scored import FORMS, scored
 
 NUM_CLIENTS = 8
 REFUSED = (400, 413, 422)
 CODES = ("media_undecodable", "media_too_large", "media_source_refused", "invalid_request")
 LEAK = re.compile(r"0x[0-9a-f]{6}|Traceback|\.py|PIL|site-packages|/usr/|/home/|<class")
-FLAGS = ("--model", str(CHECKPOINT), "--decode-isolation", "processes", "--decode-workers", "2")
+FLAGS = ("--decode-isolation", "processes", "--decode-workers", "2")
 Case = tuple[str, dict[str, Any], bool]
 """Route, body, and whether it must be refused."""
 
@@ -88,20 +89,24 @@ def _body(draw: random.Random, source: str) -> tuple[str, dict[str, Any]]:
             return scored(draw.choice(FORMS), {"content": [image_part(source)]}, ["a text"], **more)
 
 
+@line(
+    2,
+    "broken images over HTTP, on every route that takes one, decoded in processes",
+    "only 400, 413 and 422; 0 x 5xx; no internals in answers",
+    sizes=(5_000, 50_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """Post `size` images; in the end the server must still answer what it answered in the beginning."""
-    server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
-    try:
+    with served(folder / "server.log", *FLAGS) as server:
         before = _healthy(server)
         with ThreadPoolExecutor(NUM_CLIENTS) as pool:
             ends = list(pool.map(lambda case: _posted(server, case), islice(cases(), size)))
         failures = [failure for _, failure in ends if failure]
         if _healthy(server) != before:
             failures.append("a good image is answered otherwise than before")
-    finally:
-        code = server.stop()
-    if code:
-        failures.append(f"the server ended with {code}")
+        if code := server.stop():
+            failures.append(f"the server ended with {code}")
     statuses = Counter(status for status, _ in ends)
     figures = ", ".join(f"{count} x {status}" for status, count in sorted(statuses.items()))
     return Result(len(ends), len(failures), [*failures[:6], figures])
@@ -124,15 +129,3 @@ def _posted(server: LiveServer, case: Case) -> tuple[int, str]:
 
 def _healthy(server: LiveServer) -> bytes:
     return server.vectors({"inputs": [{"content": [image_part(image(7))]}]}).tobytes()
-
-
-LINE = Line(
-    number=2,
-    name="images_over_http",
-    measure="broken images over HTTP, on every route that takes one, decoded in processes",
-    must="only 400, 413 and 422; 0 x 5xx; no internals in answers",
-    ci=5_000,
-    nightly=50_000,
-    run=run,
-    side_by_side=True,
-)

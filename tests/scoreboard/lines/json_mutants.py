@@ -22,7 +22,7 @@ from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_r
 from schemas.parsing.structure import check_structure
 from tests.scoreboard.json_seeds import TYPES, WORDS, seeds
 from tests.scoreboard.leaks import leak_in
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.mutant import mutate
 
 NUM_PROCESSES = 2
@@ -45,7 +45,13 @@ RULES: tuple[Callable[[Any], None], ...] = (
 )  # fmt: skip
 
 
-def _run(size: int, folder: Path) -> Result:
+@line(
+    6,
+    "JSON mutants at the decoder",
+    "a request or a refusal of ours",
+    sizes=(500_000, 5_000_000),
+)
+def run(size: int, folder: Path) -> Result:
     shares = [size // NUM_PROCESSES + (n < size % NUM_PROCESSES) for n in range(NUM_PROCESSES)]
     with multiprocessing.get_context("fork").Pool(NUM_PROCESSES) as pool:
         results = pool.starmap(_try_many, [(share, number) for number, share in enumerate(shares)])
@@ -86,14 +92,3 @@ def _try(raw: bytes, type_: type[Wire], check: Callable[[Any], None], *, ignore_
     if leak or len(message) > MAX_MESSAGE_CHARS or "\ud800" in message:
         return f"said {leak or message[:80]!r}", False
     return "", not message
-
-
-LINE = Line(
-    number=6,
-    name="json_mutants",
-    measure="JSON mutants at the decoder",
-    must="a request or a refusal of ours",
-    ci=500_000,
-    nightly=5_000_000,
-    run=_run,
-)

@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import say
 from tests.scoreboard.json_seeds import WORDS, seeds
 from tests.scoreboard.leaks import PATH
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.mutant import mutate
 
 SECRET = "sk-never-to-be-seen-in-a-log"
@@ -29,14 +29,20 @@ LOOKING_FOR = "looking for "
 """The one message with the operator's own `--model`, which may be a folder."""
 
 
-def _run(size: int, folder: Path) -> Result:
+@line(
+    19,
+    "lines of every log above",
+    "JSON; 0 addresses, traces, keys, paths",
+    sizes=(500, 5_000),
+)
+def run(size: int, folder: Path) -> Result:
     _provoke(size, folder / "server.log")
     num_lines, failures = 0, []
     for log in sorted(folder.parent.rglob("*.log")):
-        for number, line in enumerate(_lines(log), 1):
+        for number, text in enumerate(_lines(log), 1):
             num_lines += 1
-            if wrong := _wrong_with(line):
-                failures.append(f"{log.relative_to(folder.parent)}:{number}: {wrong}: {line[:160]}")
+            if wrong := _wrong_with(text):
+                failures.append(f"{log.relative_to(folder.parent)}:{number}: {wrong}: {text[:160]}")
     return Result(num_lines, len(failures), failures[:6])
 
 
@@ -66,10 +72,8 @@ def _wrong_with(line: str) -> str:
 
 def _provoke(size: int, log: Path) -> None:
     """Do to a server whatever might get into its log."""
-    server = LiveServer(log, "--model", str(CHECKPOINT), "--log-format", "json", "--log-level", "debug")
-    server.wait_until_ready()
     dice, originals = random.Random("logs"), seeds()
-    try:
+    with served(log, "--log-format", "json", "--log-level", "debug") as server:
         for _ in range(size):
             path, raw = dice.choice(originals)
             headers = {"content-type": "application/json", "authorization": f"Bearer {SECRET}"}
@@ -81,16 +85,3 @@ def _provoke(size: int, log: Path) -> None:
             id_ = b"x-request-id: " + nasty + b"\r\ntraceparent: " + nasty
             say(server, method + b" /" + SECRET.encode() + b" HTTP/1.1\r\nhost: a\r\n" + id_ + b"\r\n\r\n", 2)
         server.http.post("/v1/embeddings", json={"input": BODY}, headers={"authorization": f"Bearer {SECRET}"})
-    finally:
-        server.stop()
-
-
-LINE = Line(
-    number=19,
-    name="logs",
-    measure="lines of every log above",
-    must="JSON; 0 addresses, traces, keys, paths",
-    ci=500,
-    nightly=5_000,
-    run=_run,
-)

@@ -15,8 +15,8 @@ from typing import Any
 
 from tests.conftest import LiveServer
 from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, get_bytes, p99, request_bytes, served
 
 TIMES_ALONE = 3.0
 MORE_S = 0.02
@@ -60,19 +60,21 @@ class Kind:
         return request_bytes(self.path, bodies[self.name])
 
 
+@line(
+    15,
+    "small requests while others compare 4,000 vectors with 400,000, again and again",
+    "p99 <= 3x alone + 20 ms",
+    sizes=(40, 200),
+)
 def run(size: int, folder: Path) -> Result:
     """Ask `size` small requests of each kind alone, and as many beside the flood."""
     kinds = [Kind("a text", "/v2/embed"), Kind("few vectors", "/score"), Kind("more vectors", "/v1/rerank")]
     model = colqwen2(folder / "colqwen2-small")
-    server = LiveServer(folder / "server.log", "--model", str(model), "--threads", "2").wait_until_ready()
-    try:
+    with served(folder / "server.log", "--threads", "2", model=model, is_flooded=True) as server:
         asyncio.run(_measure(server, kinds, size))
-    finally:
-        server.process.kill()  # the flood is not worth waiting for
-        server.ended()
     failures, figures = [], []
     for kind in kinds:
-        alone_s, wait_s = _p99(kind.alone_s), _p99(kind.waits_s)
+        alone_s, wait_s = p99(kind.alone_s), p99(kind.waits_s)
         figures.append(
             f"{kind.name}: p99 {wait_s * 1e3:.0f} ms, {alone_s * 1e3:.0f} alone; median "
             f"{median(kind.waits_s) * 1e3:.0f}, {median(kind.alone_s) * 1e3:.0f} alone"
@@ -86,31 +88,24 @@ async def _measure(server: LiveServer, kinds: list[Kind], size: int) -> None:
     """In rounds, each alone and then beside a flood: what else the machine does is in both."""
     connection = Connection(server.url)
     for kind in kinds:
-        await _ask(connection, kind.request())  # warm
+        await connection.timed(kind.request())  # warm
     for start in range(0, size, NUM_PER_ROUND):
         num = min(NUM_PER_ROUND, size - start)
         for _ in range(num):
             for kind in kinds:
-                kind.alone_s.append(await _ask(connection, kind.request()))
+                kind.alone_s.append(await connection.timed(kind.request()))
         floods = [asyncio.create_task(_flood(server)) for _ in range(NUM_FLOODS)]
         await _compares(connection, floods)
-        await _ask(connection, kinds[0].request())  # waits while 200 MB of vectors come, which are not compared yet
+        await connection.timed(kinds[0].request())  # waits while 200 MB of vectors come, which are not compared yet
         for _ in range(num):
             for kind in kinds:
-                kind.waits_s.append(await _ask(connection, kind.request()))
+                kind.waits_s.append(await connection.timed(kind.request()))
         if any(flood.done() for flood in floods):
             raise AssertionError("the flood was over before the measurement")
         for flood in floods:
             flood.cancel()
         await asyncio.gather(*floods, return_exceptions=True)
     connection.close()
-
-
-async def _ask(connection: Connection, request: bytes) -> float:
-    began_s = time.monotonic()
-    answer = await connection.ask(request)
-    assert answer.status == 200, answer.body[:300]
-    return time.monotonic() - began_s
 
 
 async def _flood(server: LiveServer) -> None:
@@ -137,20 +132,5 @@ async def _compares(connection: Connection, floods: Sequence[asyncio.Task[None]]
     raise AssertionError(f"the flood did not begin: {await asyncio.gather(*floods, return_exceptions=True)}")
 
 
-def _p99(seconds: list[float]) -> float:
-    return sorted(seconds)[int(0.99 * len(seconds))]
-
-
 def _value(page: str, name: str) -> float:
     return next(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(f"{name}{{"))
-
-
-LINE = Line(
-    number=15,
-    name="long_max_sim",
-    measure="small requests while others compare 4,000 vectors with 400,000, again and again",
-    must="p99 <= 3x alone + 20 ms",
-    ci=40,
-    nightly=200,
-    run=run,
-)

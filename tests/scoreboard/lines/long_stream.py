@@ -17,7 +17,8 @@ import msgspec
 
 from schemas.limits import MAX_INPUTS
 from tests.conftest import LiveServer
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.vitals import Vitals, processes_of
 from tests.stream_client import StreamClient
 
@@ -139,12 +140,15 @@ class Kill:
             os.kill(pid, signal.SIGKILL)
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", "--model", "builtin").wait_until_ready()
-    try:
+@line(
+    18,
+    "lines of one stream, then 4,000 under two engines' deaths",
+    "each answered once; memory flat; >= 0.8 of one request's rate",
+    sizes=(100_000, 1_000_000),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log", model="builtin") as server:
         return _measure(server, size)
-    finally:
-        server.stop()
 
 
 def _measure(server: LiveServer, size: int) -> Result:
@@ -203,14 +207,3 @@ def _memory_told(before: list[Vitals], watch: Watch) -> str:
         for was, now in zip(before, watch.processes, strict=True)
     )
     return f"MiB of front and engine: {memory}; at most {watch.most_inputs:.0f} inputs under way"
-
-
-LINE = Line(
-    number=18,
-    name="long_stream",
-    measure="lines of one stream, then 4,000 under two engines' deaths",
-    must="each answered once; memory flat; >= 0.8 of one request's rate",
-    ci=100_000,
-    nightly=1_000_000,
-    run=_run,
-)

@@ -15,11 +15,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.conftest import LiveServer, image, image_part
 from tests.media_bombs import BOMBS
 from tests.pdf_file import FORM, boundless, endless, raw, winding
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, request_bytes, served
 
 DEFLATED = b"/Filter/FlateDecode"
 PAGES = {
@@ -48,12 +48,15 @@ LONGEST_PAGE_S = 25.0
 """The time limit of a page, once more for a wait after another, and what it takes to end a process."""
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "bombs.log", "--model", str(CHECKPOINT)).wait_until_ready()
-    try:
+@line(
+    17,
+    "scan, segment, chunk, sub-block and fill-byte bombs of five image formats, and of PDFs, over HTTP",
+    "each refused or passed over; a small image and a small page beside them <= 3x + 250 ms",
+    sizes=(62, 620),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log") as server:
         return asyncio.run(_hold(server, size))
-    finally:
-        server.stop()
 
 
 async def _hold(server: LiveServer, size: int) -> Result:
@@ -137,13 +140,3 @@ MADE: dict[str, Callable[[], bytes]] = {
     **{name: partial(make, SMALL_FILES.get(name, NUM_BYTES)) for name, make in BOMBS.items()},
     **PAGES,
 }
-
-LINE = Line(
-    number=17,
-    name="media_bombs",
-    measure="scan, segment, chunk, sub-block and fill-byte bombs of five image formats, and of PDFs, over HTTP",
-    must="each refused or passed over; a small image and a small page beside them <= 3x + 250 ms",
-    ci=62,
-    nightly=620,
-    run=_run,
-)

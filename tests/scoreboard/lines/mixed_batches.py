@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.own_engine import Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 80
@@ -37,6 +37,13 @@ def stray_pad(engine: OwnEngine, draw: random.Random) -> Content:
     return replace(content, token_ids=[*content.token_ids, engine.config.image_token_id, *words(draw)])
 
 
+@line(
+    11,
+    "batches of several tenants with forged rows",
+    "0 leaks: every victim equals its solo vector, every forged row fails",
+    sizes=(2000, 50_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """Batches of well-formed rows, each of which must equal its solo vector, among forged ones that must fail."""
     draw, engine = random.Random(11), OwnEngine()
@@ -61,15 +68,3 @@ def run(size: int, folder: Path) -> Result:
         if wrong:
             notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
     return Result(size, num_failed, [f"{num_victims} victims, {num_forged} forged rows", *notes[:5]])
-
-
-LINE = Line(
-    number=11,
-    name="mixed_batches",
-    measure="batches of several tenants with forged rows",
-    must="0 leaks: every victim equals its solo vector, every forged row fails",
-    ci=2000,
-    nightly=50_000,
-    run=run,
-    side_by_side=True,
-)

@@ -11,7 +11,7 @@ from service.media.audio.samples import Audio
 from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import encode, tone
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.av_files import try_broken
 
 LIMITS = AudioLimits(max_duration_s=10.0)
@@ -48,17 +48,12 @@ async def try_all(size: int) -> Result:
     return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, PLACE.param)
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    1,
+    "broken audio files through FFmpeg (six formats)",
+    "samples or 422; 0 processes lost or late",
+    sizes=(3_000, 200_000),
+)
+def run(size: int, folder: Path) -> Result:
     """Try `size` broken files."""
     return asyncio.run(try_all(size))
-
-
-LINE = Line(
-    number=1,
-    name="mutated_audio",
-    measure="broken audio files through FFmpeg (six formats)",
-    must="samples or 422; 0 processes lost or late",
-    ci=3_000,
-    nightly=200_000,
-    run=run,
-)

@@ -26,7 +26,7 @@ from tests.pdf_file import (
     scan,
     slide,
 )
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.mutation import mutate
 
 RULE = PixelRule(max_pixels=128 * 128)
@@ -104,17 +104,12 @@ async def _ended(decoder: PageDecoder, encoded: bytes) -> list[str]:
     return found + (["no page after it"] if await page_of(decoder, seeds()[0], 1) else [])
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    1,
+    "broken PDFs through PDFium (6 writers), pixels and text, and two without end",
+    "pixels or 4xx; 0 processes lost or late but for the last two",
+    sizes=(30_000, 300_000),
+)
+def run(size: int, folder: Path) -> Result:
     """Try `size` broken files."""
     return asyncio.run(try_all(size))
-
-
-LINE = Line(
-    number=1,
-    name="mutated_pdfs",
-    measure="broken PDFs through PDFium (6 writers), pixels and text, and two without end",
-    must="pixels or 4xx; 0 processes lost or late but for the last two",
-    ci=30_000,
-    nightly=300_000,
-    run=run,
-)

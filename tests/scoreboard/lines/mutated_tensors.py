@@ -19,7 +19,7 @@ from service.media.features.features import FeatureRule, FeaturesItem, open_feat
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
 from service.media.features.tensor import Tensor
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.scoreboard.lines.mutants.side_by_side import CHUNK, Found, side_by_side
 
@@ -153,17 +153,12 @@ def _values(item: FeaturesItem) -> np.ndarray:
     return np.frombuffer(item.data, DESCRS[item.dtype]).astype("<f4")
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    4,
+    "broken safetensors, npy and torch files as features",
+    "0 crashes; accepted only when the libraries read the same numbers and writing gives them again",
+    sizes=(200_000, 5_000_000),
+)
+def run(size: int, folder: Path) -> Result:
     """Try `size` broken files."""
     return side_by_side(size, chunk)
-
-
-LINE = Line(
-    number=4,
-    name="mutated_tensors",
-    measure="broken safetensors, npy and torch files as features",
-    must="0 crashes; accepted only when the libraries read the same numbers and writing gives them again",
-    ci=200_000,
-    nightly=5_000_000,
-    run=run,
-)

@@ -9,7 +9,7 @@ from service.decode.av_decoder import VideoDecoder
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoLimits, check_video, container_of
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.av_files import try_broken
 from tests.video_file import video
 
@@ -51,17 +51,12 @@ async def try_all(size: int) -> Result:
     return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, "video_url")
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    1,
+    "broken video files through FFmpeg (MP4 and WebM, 4 codecs)",
+    "frames or 422; 0 processes lost or late",
+    sizes=(3_000, 200_000),
+)
+def run(size: int, folder: Path) -> Result:
     """Try `size` broken videos."""
     return asyncio.run(try_all(size))
-
-
-LINE = Line(
-    number=1,
-    name="mutated_videos",
-    measure="broken video files through FFmpeg (MP4 and WebM, 4 codecs)",
-    must="frames or 422; 0 processes lost or late",
-    ci=3_000,
-    nightly=200_000,
-    run=run,
-)

@@ -11,11 +11,11 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, ROOT, LiveServer
+from tests.conftest import ROOT, LiveServer
 from tests.raw_socket import address
 from tests.scoreboard.crowd import OPEN_PER_S
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import get_bytes, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import get_bytes, p99, request_bytes, served
 
 SAME, OTHER = "127.0.0.1", "127.0.0.2"
 CROWDS = (("idle,silent,head", (SAME, OTHER)), ("idle,head,body,body", (OTHER,)))
@@ -33,16 +33,19 @@ PROBE = get_bytes("/livez")
 EMBED = request_bytes("/v1/embeddings", {"input": "one text"})
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", "--model", str(CHECKPOINT), "--log-format", "json").wait_until_ready()
-    try:
+@line(
+    17,
+    "connections of one address: idle, silent, dripping heads and bodies",
+    "from another: /livez 100 %, p99 < 100 ms; embeddings answered",
+    sizes=(5_000, 10_000),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log") as server:
         return asyncio.run(_measure(server, size))
-    finally:
-        server.stop()
 
 
 async def _measure(server: LiveServer, size: int) -> Result:
-    alone_s = _p99_s(await _ask(server, OTHER, PROBE, MEASURED_S, PAUSE_S))
+    alone_s = p99([seconds for _, seconds in await _ask(server, OTHER, PROBE, MEASURED_S, PAUSE_S)])
     failures, notes, num_tried = [], [f"/livez alone: p99 {alone_s * 1e3:.0f} ms"], 0
     for kinds, sources in CROWDS:
         each_s = size / OPEN_PER_S + MEASURED_S
@@ -63,7 +66,7 @@ async def _measure(server: LiveServer, size: int) -> Result:
             what = f"{kinds}: {('/livez', 'an embedding')[number % 2]} from {sources[number // 2]}"
             num_tried += len(answers)
             refused = [status for status, _ in answers if status != 200]
-            p99_s = _p99_s(answers)
+            p99_s = p99([seconds for _, seconds in answers])
             if refused:
                 failures.append(f"{what}: {len(refused)} of {len(answers)} got {sorted(set(refused))}")
             if number % 2 == 0 and p99_s > max(MOST_S, TIMES_ALONE * alone_s):
@@ -90,18 +93,3 @@ async def _ask(
         answers.append((status, time.monotonic() - began_s))
         await asyncio.sleep(pause_s)
     return answers
-
-
-def _p99_s(answers: list[tuple[int, float]]) -> float:
-    return sorted(seconds for _, seconds in answers)[int(0.99 * len(answers))]
-
-
-LINE = Line(
-    number=17,
-    name="one_address",
-    measure="connections of one address: idle, silent, dripping heads and bodies",
-    must="from another: /livez 100 %, p99 < 100 ms; embeddings answered",
-    ci=5_000,
-    nightly=10_000,
-    run=_run,
-)

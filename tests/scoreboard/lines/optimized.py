@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 
 CI = (
     "tests/service/media", "tests/schemas", "tests/service/engine", "tests/service/front",
@@ -24,6 +24,13 @@ WHOLE = 2000
 STRICT = ("-W", "error::PIL.Image.DecompressionBombWarning")
 
 
+@line(
+    21,
+    "tests under python -O, with Pillow's bomb warnings as errors",
+    "the same results",
+    sizes=(len(CI), WHOLE),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     report = folder / "report.xml"
     chosen = ("tests",) if size >= WHOLE else CI if size >= len(CI) else CI[:size]
@@ -38,15 +45,3 @@ def run(size: int, folder: Path) -> Result:
 
 def _has_failed(case: ET.Element) -> bool:
     return any(case.find(kind) is not None for kind in ("failure", "error"))
-
-
-LINE = Line(
-    number=21,
-    name="optimized",
-    measure="tests under python -O, with Pillow's bomb warnings as errors",
-    must="the same results",
-    ci=len(CI),
-    nightly=WHOLE,
-    run=run,
-    side_by_side=True,
-)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.own_engine import OwnEngine, wrong_answers
 
 NUM_CONTENTS = 60
@@ -42,6 +42,13 @@ class ShortOfMemory:
         return self._runner.encode(*args)
 
 
+@line(
+    14,
+    "points at which the device has no memory",
+    "all inputs that fit alone succeed and equal their solo vectors",
+    sizes=(50, 500),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """n = 1..64 inputs on a device that is too small, or short for a moment; every one fits alone."""
     draw, shorts = random.Random(14), list[ShortOfMemory]()
@@ -74,15 +81,3 @@ def run(size: int, folder: Path) -> Result:
             )
     ceiling = engine.scheduler.ready.max_tokens
     return Result(size, num_failed, [f"{short.num_hit} refusals; ceiling in the end {ceiling} tokens", *notes[:5]])
-
-
-LINE = Line(
-    number=14,
-    name="out_of_memory",
-    measure="points at which the device has no memory",
-    must="all inputs that fit alone succeed and equal their solo vectors",
-    ci=50,
-    nightly=500,
-    run=run,
-    side_by_side=True,
-)

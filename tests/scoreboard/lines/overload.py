@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
+from tests.conftest import LiveServer
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes, served
 from tests.scoreboard.lines.scored import FORMS, Form, are_same, scored, scores_alone, scores_in
 
 STEPS = (1, 2, 5, 10)
@@ -61,13 +61,16 @@ class Asked:
         return request_bytes("/v1/embeddings", {"input": self.texts, "encoding_format": "base64"})
 
 
+@line(
+    15,
+    "requests for vectors and scores at 1x, 2x, 5x, 10x of peak, seconds per step",
+    "goodput at 10x >= 95 % of peak; some are refused there, each 503 with Retry-After; /livez 200; right scores",
+    sizes=(20, 600),
+)
 def run(size: int, folder: Path) -> Result:
     """Each step for `size` seconds."""
-    server = LiveServer(folder / "overload.log", "--model", str(CHECKPOINT), *FLAGS).wait_until_ready()
-    try:
+    with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_measure(server, size))
-    finally:
-        server.stop()
 
 
 async def _measure(server: LiveServer, seconds: int) -> Result:
@@ -196,14 +199,3 @@ async def _probe(server: LiveServer, probes: list[tuple[int, float]]) -> None:
         answer = await connection.ask(get_bytes("/livez"))
         probes.append((answer.status, time.monotonic() - began_s))
         await asyncio.sleep(PROBE_EVERY_S)
-
-
-LINE = Line(
-    number=15,
-    name="overload",
-    measure="requests for vectors and scores at 1x, 2x, 5x, 10x of peak, seconds per step",
-    must="goodput at 10x >= 95 % of peak; some are refused there, each 503 with Retry-After; /livez 200; right scores",
-    ci=20,
-    nightly=600,
-    run=run,
-)

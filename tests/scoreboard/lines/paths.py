@@ -13,9 +13,10 @@ from pathlib import Path
 
 from service.errors import MediaError
 from service.media.local_file import LocalFiles
-from tests.conftest import LiveServer, image, image_part
-from tests.scoreboard.line import Line, Result
+from tests.conftest import image, image_part
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.paths_corpus import PathCase, build, path_cases
+from tests.scoreboard.lines.raw_http import served
 
 NUM_CASES = 120
 SWAPPER = """
@@ -42,6 +43,13 @@ RACES = ("race.png", "swap/a.png", "pipe.png")
 HANG_S = 2
 
 
+@line(
+    9,
+    "paths by traversal, link, device and form, over HTTP; and reads while names are swapped",
+    "0 outside reads",
+    sizes=(10_000, 1_000_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     inside, secret = (_png(seed) for seed in (70, 71))
     tree = folder / "tree"
@@ -60,9 +68,8 @@ def run(size: int, folder: Path) -> Result:
 def _ask_all(cases: list[PathCase], allowed: Path, folder: Path, failures: list[str]) -> None:
     """Every case over HTTP: an image that was read is 200, wherever it lies."""
     flags = ("--media-paths", str(allowed), "--request-timeout-s", str(HANG_S))
-    server = LiveServer(folder / "paths.log", *flags).wait_until_ready()
     messages: set[str] = set()
-    try:
+    with served(folder / "server.log", *flags) as server:
         for case in cases:
             answer = server.http.post("/tokenize", json={"messages": [_message(case.source)]})
             if (answer.status_code == 200) != case.is_allowed or answer.status_code >= 500:
@@ -71,8 +78,6 @@ def _ask_all(cases: list[PathCase], allowed: Path, folder: Path, failures: list[
                 break
             if case.source.startswith("file:") and answer.status_code == 400:
                 messages.add(answer.json()["error"]["message"])
-    finally:
-        server.stop()
     if len(messages) != 1:
         failures.append(f"refusals of file URLs differ: {sorted(messages)}")
     if len(cases) != NUM_CASES:
@@ -133,15 +138,3 @@ def _wake(*_: object) -> None:
 
 def _png(seed: int) -> bytes:
     return base64.b64decode(image(seed).partition(",")[2])
-
-
-LINE = Line(
-    number=9,
-    name="paths",
-    measure="paths by traversal, link, device and form, over HTTP; and reads while names are swapped",
-    must="0 outside reads",
-    ci=10_000,
-    nightly=1_000_000,
-    run=run,
-    side_by_side=True,
-)

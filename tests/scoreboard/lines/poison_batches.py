@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 60
@@ -24,6 +24,13 @@ def poisoned(draw: random.Random, pool: Sequence[Content]) -> Content:
     return replace(before, token_ids=[*before.token_ids, bad, *words(draw)])
 
 
+@line(
+    13,
+    "batches with poisoned inputs",
+    "exactly the poisons fail; the others equal their solo vectors",
+    sizes=(500, 10_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """n inputs of which k are poisoned: exactly those k must fail."""
     draw, engine = random.Random(13), OwnEngine()
@@ -44,15 +51,3 @@ def run(size: int, folder: Path) -> Result:
         if wrong:
             notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
     return Result(size, num_failed, [f"{num_poisons} poisons", *notes[:5]])
-
-
-LINE = Line(
-    number=13,
-    name="poison_batches",
-    measure="batches with poisoned inputs",
-    must="exactly the poisons fail; the others equal their solo vectors",
-    ci=500,
-    nightly=10_000,
-    run=run,
-    side_by_side=True,
-)

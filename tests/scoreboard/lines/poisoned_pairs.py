@@ -14,8 +14,8 @@ from tokenizers import Tokenizer
 
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
 from tests.faults.server import faulty_environ
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, request_bytes, served
 from tests.scoreboard.lines.scored import FORMS, are_same, scored, scores_alone, scores_in
 
 RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"
@@ -29,6 +29,12 @@ LONGEST_S = 90.0
 KILLS = "the engine ended each time"
 
 
+@line(
+    13,
+    "candidates and queries that end the engine, beside other clients' reranks",
+    "refused by their place in the end; everybody else's scores are their pairs' own",
+    sizes=(2, 20),
+)
 def run(size: int, folder: Path) -> Result:
     """A candidate on a reranker, and on an embedder that and a query, which is an input of its own there."""
     found = [_tried(folder, number % 2, number) for number in range(size)]
@@ -44,11 +50,8 @@ def _tried(folder: Path, is_embedder: int, number: int) -> tuple[list[str], tupl
     environ = faulty_environ(faults)
     ids = Tokenizer.from_file(str(model / "tokenizer.json")).encode(DEADLY, add_special_tokens=False).ids
     (faults / "deadly").write_text(" ".join(map(str, ids[1:-1])))  # what stands beside may change the others
-    server = LiveServer(folder / f"poisoned {number}.log", "--model", str(model), *flags, env=environ)
-    try:
-        return asyncio.run(_poison(server.wait_until_ready(), is_query=bool(is_embedder)))
-    finally:
-        server.stop()
+    with served(folder / f"{number}.log", *flags, model=model, env=environ) as server:
+        return asyncio.run(_poison(server, is_query=bool(is_embedder)))
 
 
 async def _poison(server: LiveServer, *, is_query: bool) -> tuple[list[str], tuple[int, int]]:
@@ -113,14 +116,3 @@ async def _other(
         else:
             failures.append(f"another client's {form} was answered {answer.status} {answer.body[:100]!r}")
         number += NUM_OTHERS
-
-
-LINE = Line(
-    number=13,
-    name="poisoned_pairs",
-    measure="candidates and queries that end the engine, beside other clients' reranks",
-    must="refused by their place in the end; everybody else's scores are their pairs' own",
-    ci=2,
-    nightly=20,
-    run=run,
-)

@@ -1,10 +1,16 @@
-"""A light client for lines that load a server on the same two cores: HTTP/1.1 over asyncio streams, nothing else."""
+"""A server and a light client for lines that load it on the same two cores: HTTP/1.1 over asyncio streams."""
 
 import asyncio
 import json
 import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from tests.conftest import CHECKPOINT, LiveServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +20,24 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: bytes
+
+
+@contextmanager
+def served(
+    log: Path,
+    *flags: str,
+    model: Path | str = CHECKPOINT,
+    env: dict[str, str] | None = None,
+    is_flooded: bool = False,
+) -> Iterator[LiveServer]:
+    """A ready server, which is ended in the end; killed where it has a flood to drain, which is not worth the wait."""
+    server = LiveServer(log, "--model", str(model), *flags, env=env)
+    try:
+        yield server.wait_until_ready()
+    finally:
+        if is_flooded:
+            server.process.kill()
+        server.stop()
 
 
 def request_bytes(path: str, body: dict[str, Any], **headers: str) -> bytes:
@@ -48,6 +72,13 @@ class Connection:
                 raise
             return await self._exchange(request)
 
+    async def timed(self, request: bytes, status: int = 200) -> float:
+        """Seconds of one exchange, whose answer has to have this status."""
+        began_s = time.monotonic()
+        answer = await self.ask(request)
+        assert answer.status == status, answer.body[:300]
+        return time.monotonic() - began_s
+
     async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The streams, for those who want to break them."""
         if self._streams is None:
@@ -69,3 +100,20 @@ class Connection:
         if headers.get("connection", "").lower() == "close":
             self.close()
         return Answer(int(head.split(" ", 2)[1]), headers, body)
+
+
+async def flood(url: str, request: bytes, sent: asyncio.Event) -> None:
+    """Send a request, and wait for its answer as long as anybody likes."""
+    connection = Connection(url)
+    reader, writer = await connection.open()
+    writer.write(request)
+    await writer.drain()
+    sent.set()
+    with suppress(OSError):
+        await reader.read(1)
+    connection.close()
+
+
+def p99(seconds: list[float]) -> float:
+    """The 99th percentile."""
+    return sorted(seconds)[int(0.99 * len(seconds))]

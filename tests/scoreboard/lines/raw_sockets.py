@@ -5,16 +5,17 @@ import contextlib
 import random
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import LiveServer
 from tests.raw_socket import address, is_whole, post
 from tests.scoreboard.json_seeds import WORDS, seeds
 from tests.scoreboard.leaks import leak_in
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.mutant import mutate
 
 NUM_AT_ONCE = 48
 WAIT_S = 8.0
-FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--receive-timeout-s", "1")
+FLAGS = ("--receive-timeout-s", "1")
 
 HTTP_WORDS = (
     b"\r\n", b"\n", b"\r", b"\r\n\r\n", b" ", b"\t", b":", b"HTTP/1.0", b"HTTP/2.0", b"HTTP/9.9", b"\x00", b"\xff",
@@ -42,14 +43,18 @@ def _seeds() -> list[bytes]:
     return posts + chunked * 2 + gets + [gets[2] * 3, gets[4] + posts[0]]
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
-    try:
+@line(
+    6,
+    "mutated HTTP on raw sockets",
+    "0 5xx; every connection answered or ended",
+    sizes=(10_000, 200_000),
+    side_by_side=True,
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log", *FLAGS) as server:
         failures = asyncio.run(_try_many(server, size))
         if server.status("/readyz") != 200:
             failures.append("the server is not ready any more")
-    finally:
-        server.stop()
     return Result(size, len(failures), failures[:6])
 
 
@@ -101,15 +106,3 @@ def _wrong_with(heard: bytes, *, is_echo: bool) -> str:
     head, _, body = heard.partition(b"\r\n\r\n")
     is_error = heard[9:10] == b"4" and b"application/json" in head
     return f"said {leak!r}" if is_error and not is_echo and (leak := leak_in(body)) else ""
-
-
-LINE = Line(
-    number=6,
-    name="raw_sockets",
-    measure="mutated HTTP on raw sockets",
-    must="0 5xx; every connection answered or ended",
-    ci=10_000,
-    nightly=200_000,
-    run=_run,
-    side_by_side=True,
-)

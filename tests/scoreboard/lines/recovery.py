@@ -1,6 +1,5 @@
 """Time until a server is ready again, seen from outside; its probes tell the truth meanwhile."""
 
-import atexit
 import os
 import re
 import signal
@@ -12,12 +11,6 @@ from tests.conftest import LiveServer
 
 LIMIT_S = 60.0
 POLL_S = 0.05
-
-
-def kill_at_exit(server: LiveServer) -> LiveServer:
-    """The same server; a line that fails half-way leaves none behind."""
-    atexit.register(lambda: server.process.poll() is None and server.process.kill())
-    return server
 
 
 def fault_engine(server: LiveServer, number: signal.Signals, detect_s: float) -> tuple[float, float, str]:

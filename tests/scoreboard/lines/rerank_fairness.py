@@ -18,12 +18,12 @@ import numpy as np
 
 from service.front.admission.key_file import new_key
 from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, from_base64
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.fairness_before_engine import key_flags
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.lines.raw_http import Connection, request_bytes, served
 from tests.scoreboard.lines.scored import FORMS, Form, are_same, scored, scores_in
 
-RERANKER = ("--model", str(ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"))
+RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"
 FAMILY = ("--family", "qwen3_vl_reranker")
 NUM_CANDIDATES = 1000
 NUM_FEW = 12
@@ -69,21 +69,23 @@ class Flood:
     failures: list[str] = field(default_factory=list)
 
 
+@line(
+    15,
+    "small requests while another client reranks 1,000 candidates again and again",
+    "longest wait <= 3x alone + a quarter of the 1,000's time; every score is its pair's own",
+    sizes=(12, 100),
+)
 def run(size: int, folder: Path) -> Result:
     """Ask `size` small requests on each model, alone and beside the thousand."""
     keys = (new_key(), new_key())
-    key_file = key_flags(keys, folder)
     models = {
-        "a reranker, no keys": ((*RERANKER, *FAMILY), ("", "")),
-        "an embedder, two tenants": (("--model", str(CHECKPOINT), *key_file), keys),
+        "a reranker, no keys": (RERANKER, FAMILY, ("", "")),
+        "an embedder, two tenants": (CHECKPOINT, key_flags(keys, folder), keys),
     }
     failures, figures = [], []
-    for number, (name, (flags, pair)) in enumerate(models.items()):
-        server = LiveServer(folder / f"rerank fairness {number}.log", *flags).wait_until_ready()
-        try:
+    for number, (name, (model, flags, pair)) in enumerate(models.items()):
+        with served(folder / f"{number}.log", *flags, model=model) as server:
             flood, smalls, waits_s, wrong = asyncio.run(_measure(server, pair, size))
-        finally:
-            server.stop()
         took_s, alone_s = statistics.median(flood.seconds), statistics.median(one.seconds for one in smalls)
         times = (
             f"{statistics.median(waits_s) * 1e3:.0f} ms, {max(waits_s) * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
@@ -162,14 +164,3 @@ async def _swapped(server: LiveServer, key: str, flood: Flood) -> list[str]:
 def _post(path: str, body: dict[str, Any], key: str) -> bytes:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     return request_bytes(path, body, **headers)
-
-
-LINE = Line(
-    number=15,
-    name="rerank_fairness",
-    measure="small requests while another client reranks 1,000 candidates again and again",
-    must="longest wait <= 3x alone + a quarter of the 1,000's time; every score is its pair's own",
-    ci=12,
-    nightly=100,
-    run=run,
-)

@@ -9,16 +9,14 @@ import base64
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
-from service.front.admission.key_file import ApiKey, hash_key, new_key
-from tests.conftest import CHECKPOINT, LiveServer, image
+from service.front.admission.key_file import new_key
+from tests.builders import write_keys
+from tests.conftest import LiveServer, image
 from tests.media_host import MediaHost, reply
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import Connection, flood, request_bytes, served
 
 TIMES_ALONE = 3.0
 MORE_S = 0.25
@@ -30,23 +28,24 @@ SETTLE_S = 1.0
 TENANTS = ("drips", "stalls", "victim")
 
 
+@line(
+    15,
+    "an image of a host on which two other tenants drip and stall; a dripping host alone",
+    "longest wait <= 3x alone + 250 ms; a dripping host is left in half of a fetch's time",
+    sizes=(20, 200),
+)
 def run(size: int, folder: Path) -> Result:
     """Fetch `size` images alone, and as many amidst the others."""
     keys = {name: new_key() for name in TENANTS}
-    lines = (ApiKey(tenant=name, sha256=hash_key(key.encode()).hex()) for name, key in keys.items())
-    (folder / "keys.jsonl").write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
+    key_file = write_keys(folder / "keys.jsonl", keys)
     file = base64.b64decode(image(77).partition(",")[2])
     scripts = {"drips": lambda _: _drip(), "stalls": lambda _: _stall()}
     slow = {f"/{name}?{n}": script for name, script in scripts.items() for n in range(NUM_REQUESTS * NUM_URLS)}
     with MediaHost({"/quick": reply(file)} | slow) as host:
         flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port))
-        flags += ("--api-keys", str(folder / "keys.jsonl"), "--media-fetch-timeout-s", str(FETCH_S))
-        server = LiveServer(folder / "server.log", "--model", str(CHECKPOINT), *flags).wait_until_ready()
-        try:
+        flags += ("--api-keys", str(key_file), "--media-fetch-timeout-s", str(FETCH_S))
+        with served(folder / "server.log", *flags, is_flooded=True) as server:
             alone_s, waits_s, drip_s = asyncio.run(_measure(server, host, keys, size))
-        finally:
-            server.process.kill()  # the flood is not worth waiting for
-            server.ended()
     failures = []
     if max(waits_s) > TIMES_ALONE * alone_s + MORE_S:
         failures.append("an image waited too long for others of its host")
@@ -64,12 +63,12 @@ async def _measure(
 ) -> tuple[float, list[float], float]:
     """Seconds of an image alone, the median, of each amidst the flood, and until a dripping host is left."""
     victim = Connection(server.url)
-    drip_s = await _ask(victim, _images([host.url("/drips?0")], keys["victim"]), 502)
+    drip_s = await victim.timed(_images([host.url("/drips?0")], keys["victim"]), 502)
     quick = _images([host.url("/quick")], keys["victim"])
-    await _ask(victim, quick, 200)  # warm
-    alone_s = statistics.median([await _ask(victim, quick, 200) for _ in range(size)])
+    await victim.timed(quick)  # warm
+    alone_s = statistics.median([await victim.timed(quick) for _ in range(size)])
     flooding = [
-        asyncio.create_task(_flood(server, _images(urls, keys[name])))
+        asyncio.create_task(flood(server.url, _images(urls, keys[name]), asyncio.Event()))
         for name in TENANTS[:2]
         for urls in _batches(host, name)
     ]
@@ -78,7 +77,7 @@ async def _measure(
     for _ in range(size):
         if all(task.done() for task in flooding):
             raise AssertionError("the flood was over before the measurement")
-        waits_s.append(await _ask(victim, quick, 200))
+        waits_s.append(await victim.timed(quick))
     for task in flooding:
         task.cancel()
     await asyncio.gather(*flooding, return_exceptions=True)
@@ -89,23 +88,6 @@ async def _measure(
 def _batches(host: MediaHost, name: str) -> Iterator[list[str]]:
     for number in range(NUM_REQUESTS):
         yield [host.url(f"/{name}?{number * NUM_URLS + n}") for n in range(NUM_URLS)]
-
-
-async def _ask(connection: Connection, request: bytes, status: int) -> float:
-    began_s = time.monotonic()
-    answer = await connection.ask(request)
-    assert answer.status == status, answer.body[:300]
-    return time.monotonic() - began_s
-
-
-async def _flood(server: LiveServer, request: bytes) -> None:
-    connection = Connection(server.url)
-    reader, writer = await connection.open()
-    writer.write(request)
-    await writer.drain()
-    with suppress(OSError):
-        await reader.read(1)
-    connection.close()
 
 
 def _images(urls: Sequence[str], key: str) -> bytes:
@@ -124,14 +106,3 @@ def _drip() -> Iterator[bytes]:
 def _stall() -> Iterator[bytes]:
     time.sleep(2 * FETCH_S)
     yield b""
-
-
-LINE = Line(
-    number=15,
-    name="shared_media_hosts",
-    measure="an image of a host on which two other tenants drip and stall; a dripping host alone",
-    must="longest wait <= 3x alone + 250 ms; a dripping host is left in half of a fetch's time",
-    ci=20,
-    nightly=200,
-    run=run,
-)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.conftest import CHECKPOINT, LiveServer
-from tests.scoreboard.line import Line, Result
-from tests.scoreboard.lines.recovery import kill_at_exit
+from tests.conftest import LiveServer
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad
 
 LAME_DUCK_S = 1.0
@@ -35,9 +35,6 @@ class Router:
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def may_send(self) -> bool:
-        return self.is_open
-
     def _watch(self) -> None:
         while self._status() == 200:
             time.sleep(POLL_S)
@@ -54,10 +51,13 @@ class Router:
 def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
     """Start a server, load it, tell it to go; requests sent, requests answered after the listener closed, faults."""
     flags = ("--lame-duck-s", str(LAME_DUCK_S), "--encoder-cache-bytes", "0")
-    server = kill_at_exit(LiveServer(folder / f"sigterm_{number}.log", "--model", str(CHECKPOINT), *flags))
-    server.wait_until_ready()
+    with served(folder / f"{number}.log", *flags) as server:
+        return _drained(server, number)
+
+
+def _drained(server: LiveServer, number: int) -> tuple[int, int, list[str]]:
     router = Router(server.url)
-    load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=router.may_send).start()
+    load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=lambda: router.is_open).start()
     time.sleep(BUSY_S + 0.1 * (number % 5))
     server.process.send_signal(signal.SIGTERM)
     closed_s = time.monotonic() + LAME_DUCK_S
@@ -83,6 +83,13 @@ def _ask_long(url: str) -> httpx.Response | httpx.TransportError:
         return error
 
 
+@line(
+    16,
+    "SIGTERM under load, router lagging 0.7 s",
+    "0 accepted requests lost, exit code 0",
+    sizes=(20, 200),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """So many drains, two at a time."""
     with ThreadPoolExecutor(NUM_AT_ONCE) as pool:
@@ -95,15 +102,3 @@ def run(size: int, folder: Path) -> Result:
 
 def _told(answer: httpx.Response | httpx.TransportError) -> str:
     return f"status {answer.status_code}" if isinstance(answer, httpx.Response) else type(answer).__name__
-
-
-LINE = Line(
-    number=16,
-    name="sigterm",
-    measure="SIGTERM under load, router lagging 0.7 s",
-    must="0 accepted requests lost, exit code 0",
-    ci=20,
-    nightly=200,
-    run=run,
-    side_by_side=True,
-)

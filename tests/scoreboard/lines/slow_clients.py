@@ -6,9 +6,10 @@ import socket
 import time
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import LiveServer
 from tests.raw_socket import address
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.pace import ask, texts
 
 CALM_S = 7.0
@@ -20,7 +21,7 @@ NOISE_MS = 5.0
 
 START = b"POST /v1/embeddings HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
 PAGE = b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n"
-FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--max-connections", "8192", "--keep-alive-s", "15")
+FLAGS = ("--max-connections", "8192", "--keep-alive-s", "15")
 
 KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("says nothing", b"", b""),
@@ -35,12 +36,15 @@ KINDS: tuple[tuple[str, bytes, bytes], ...] = (
 """Bytes that each sends at once, and once a second from then on."""
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
-    try:
+@line(
+    17,
+    "slow clients held at once",
+    "p99 of others <= 1.5x; let go within 20 s",
+    sizes=(500, 5_000),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_hold(server, size))
-    finally:
-        server.stop()
 
 
 async def _hold(server: LiveServer, size: int) -> Result:
@@ -91,13 +95,3 @@ def _is_over(client: socket.socket) -> bool:
 
 
 TCP_ESTABLISHED = 1
-
-LINE = Line(
-    number=17,
-    name="slow_clients",
-    measure="slow clients held at once",
-    must="p99 of others <= 1.5x; let go within 20 s",
-    ci=500,
-    nightly=5_000,
-    run=_run,
-)

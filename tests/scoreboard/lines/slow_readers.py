@@ -10,9 +10,10 @@ import socket
 import time
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import LiveServer
 from tests.raw_socket import address, post
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.vitals import Vitals
 
 RATES = (20_000, 20_000, 40_000, 60_000, 100_000)
@@ -34,12 +35,15 @@ ASK = post("/v1/embeddings", json.dumps({"input": ["a"] * NUM_INPUTS}).encode(),
 SMALL = {"input": "a"}
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", "--model", str(CHECKPOINT), *FLAGS).wait_until_ready()
-    try:
+@line(
+    17,
+    "seconds of readers at 20 to 100 kB/s, and of 40 that take nothing",
+    "each answer whole; at most what is stated is held; small requests 200",
+    sizes=(25, 120),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_measure(server, size))
-    finally:
-        server.stop()
 
 
 async def _measure(server: LiveServer, seconds: int) -> Result:
@@ -130,14 +134,3 @@ async def _received(loop: asyncio.AbstractEventLoop, client: socket.socket, num_
 def _num_vectors(raw: bytes) -> int:
     """Number of vectors of an answer in chunks, if it is whole."""
     return raw.count(b'"object":"embedding"') if raw.endswith(b"0\r\n\r\n") else 0
-
-
-LINE = Line(
-    number=17,
-    name="slow_readers",
-    measure="seconds of readers at 20 to 100 kB/s, and of 40 that take nothing",
-    must="each answer whole; at most what is stated is held; small requests 200",
-    ci=25,
-    nightly=120,
-    run=_run,
-)

@@ -10,9 +10,10 @@ import json
 import time
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.conftest import LiveServer, image, image_part
 from tests.scoreboard.hostile import attack
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.pace import Pace, ask, texts
 from tests.scoreboard.vitals import Vitals, processes_of, watch
 
@@ -30,15 +31,18 @@ NOISE_MS = 5.0
 SETTLE_S = 3.0
 HOUR_S = 3600
 SMALL = ("--encoder-cache-bytes", "4MiB", "--media-store-bytes", "1MiB", "--pixel-arena-bytes", "16MiB")
-FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--receive-timeout-s", "2", *SMALL)
+FLAGS = ("--receive-timeout-s", "2", *SMALL)
 
 
-def _run(size: int, folder: Path) -> Result:
-    server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
-    try:
+@line(
+    18,
+    "seconds at 70 % load, a fifth hostile",
+    "memory and files flat, no drift, 0 5xx",
+    sizes=(300, 28_800),
+)
+def run(size: int, folder: Path) -> Result:
+    with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_soak(server, size))
-    finally:
-        server.stop()
 
 
 async def _soak(server: LiveServer, size: int) -> Result:
@@ -93,14 +97,3 @@ def _told(honest: Pace, processes: list[Vitals], per_s: float, statuses: dict[st
     p99 = f"{honest.quantile_ms(0.99, 0.2, 0.5):.1f} ms then {honest.quantile_ms(0.99, 0.7, 1.0):.1f} ms"
     answers = " ".join(f"{status or 'none'}:{count}" for status, count in sorted(statuses.items()))
     return [f"at {per_s:.0f} requests/s; front and engine {grown}; p99 {p99}", f"the hostile were answered {answers}"]
-
-
-LINE = Line(
-    number=18,
-    name="soak",
-    measure="seconds at 70 % load, a fifth hostile",
-    must="memory and files flat, no drift, 0 5xx",
-    ci=300,
-    nightly=28_800,
-    run=_run,
-)

@@ -13,7 +13,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 from tests.conftest import CHECKPOINT, ORACLE
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 
 LIMIT = 96
 PLAIN = "a plain text"
@@ -97,6 +97,13 @@ class Checker:
         return [prompt.plan.ids.count(id_) for id_ in self._special_ids]
 
 
+@line(
+    12,
+    "texts made of special tokens",
+    "special tokens of each prompt are the template's; no text gets past the length limit",
+    sizes=(5000, 500_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """Each text as text or instruction, with or without an image: only the template's special tokens."""
     draw, checker, specials = random.Random(12), Checker(), special_texts()
@@ -107,15 +114,3 @@ def run(size: int, folder: Path) -> Result:
         if fault:
             notes.append(f"text {number} as {place}: {fault}")
     return Result(size, len(notes), [f"{len(specials)} special tokens", *notes[:5]])
-
-
-LINE = Line(
-    number=12,
-    name="special_tokens",
-    measure="texts made of special tokens",
-    must="special tokens of each prompt are the template's; no text gets past the length limit",
-    ci=5000,
-    nightly=500_000,
-    run=run,
-    side_by_side=True,
-)

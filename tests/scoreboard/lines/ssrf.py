@@ -15,7 +15,8 @@ from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy, HostList
 from tests.conftest import LiveServer, image_part
 from tests.media_host import MediaHost, redirect, reply
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
+from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.ssrf_corpus import ELSEWHERE, Case, corpus
 from tests.scoreboard.lines.ssrf_trial import Names, Trial
 from tests.scoreboard.lines.ssrf_witness import Witness
@@ -27,6 +28,13 @@ PUBLIC = (ELSEWHERE, "2606:4700::1111")
 HIDDEN = ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "64:ff9b::a9fe:a9fe")
 
 
+@line(
+    8,
+    "hosts that must not be reached: as text, by name, by redirect, rebound; a part over HTTP",
+    "0 packets at the canary, 0 oracle differences",
+    sizes=(400, 20_000),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     with contextlib.ExitStack() as stack:
         front, canary = stack.enter_context(MediaHost()), stack.enter_context(MediaHost())
@@ -99,8 +107,7 @@ def _over_http(trial: Trial, cases: Sequence[Case], folder: Path) -> None:
     """The same through a server with its own resolver; and whether a port is open must not show."""
     port, front = trial.canary.port, trial.front
     flags = ["--allow-media-hosts", "*", "--allow-private-media-hosts", "localhost", "--media-fetch-timeout-s", "1"]
-    server = LiveServer(folder / "ssrf.log", "--media-ports", f"80,1,{port},{front.port}", *flags).wait_until_ready()
-    try:
+    with served(folder / "server.log", "--media-ports", f"80,1,{port},{front.port}", *flags) as server:
         front.pages["/image"] = reply(b"no image")
         assert _ask(server, front.url("/image"))[1] == "media_undecodable"  # it does fetch
         for number, case in enumerate(cases):
@@ -114,8 +121,6 @@ def _over_http(trial: Trial, cases: Sequence[Case], folder: Path) -> None:
         seen |= {_ask(server, url) for url in ("http://localhost:1/", "http://nowhere.invalid/", "http://10.0.0.1/")}
         if len(seen) != 1:
             trial.failures.append(f"over HTTP open, closed and blocked ports differ: {sorted(seen)}")
-    finally:
-        server.stop()
 
 
 def _expect_http(trial: Trial, server: LiveServer, url: str, statuses: Sequence[int]) -> None:
@@ -135,15 +140,3 @@ def _ask(server: LiveServer, url: str) -> tuple[int, str, str]:
 def _result(trial: Trial) -> Result:
     notes = [f"packets at the canaries and elsewhere: {trial.witness.num_packets}", *trial.failures[:8]]
     return Result(trial.num_tried, len(trial.failures), notes)
-
-
-LINE = Line(
-    number=8,
-    name="ssrf",
-    measure="hosts that must not be reached: as text, by name, by redirect, rebound; a part over HTTP",
-    must="0 packets at the canary, 0 oracle differences",
-    ci=400,
-    nightly=20_000,
-    run=run,
-    side_by_side=True,
-)

@@ -22,7 +22,7 @@ from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
 from service.media.features.tensor import Tensor
 from tests.builders import npy_bytes
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 
 HIDDEN, WIDTH, ROWS, GRID = 4, 8, 4, [1, 4, 4]
 RULE = FeatureRule(hidden=HIDDEN, width=WIDTH, origin="0" * 32)
@@ -179,6 +179,13 @@ def _grids() -> Iterator[Attack]:
         yield f"shape {shape}", write_safetensors(tensor), GRID
 
 
+@line(
+    5,
+    "files of features made to do harm: torch.save, bombs, ranks, headers, grids, NaN, another model's",
+    "all refused, none reaches torch",
+    sizes=(80, 80),
+    side_by_side=True,
+)
 def run(size: int, folder: Path) -> Result:
     """Try every attack; `size` is met by trying them again."""
     environ = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
@@ -206,15 +213,3 @@ def _failure(file: bytes, grid: list[object]) -> str:
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is not ours
         return type(error).__name__
     return "accepted"
-
-
-LINE = Line(
-    number=5,
-    name="tensor_attacks",
-    measure="files of features made to do harm: torch.save, bombs, ranks, headers, grids, NaN, another model's",
-    must="all refused, none reaches torch",
-    ci=80,
-    nightly=80,
-    run=run,
-    side_by_side=True,
-)

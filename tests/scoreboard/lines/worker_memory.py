@@ -34,7 +34,7 @@ from tests.conftest import children_of
 from tests.media_bombs import progressive
 from tests.models.audio.audios import encode
 from tests.pdf_file import boundless, winding
-from tests.scoreboard.line import Line, Result
+from tests.scoreboard.line import Result, line
 from tests.video_file import video
 
 MAX_BYTES = 256 << 20
@@ -156,17 +156,12 @@ def _held(others: set[int], own_bytes: dict[int, int]) -> int:
     return total
 
 
-def run(size: int, folder: Path) -> Result:  # no server, no scratch
+@line(
+    15,
+    "memory of decoder processes while several files take all they can get: pages, images, videos, audio",
+    "all but 32 MiB a process and 128 MiB between two looks is counted, and given back when idle",
+    sizes=(12, 60),
+)
+def run(size: int, folder: Path) -> Result:
     """Try `size` files of each kind."""
     return asyncio.run(try_all(size))
-
-
-LINE = Line(
-    number=15,
-    name="worker_memory",
-    measure="memory of decoder processes while several files take all they can get: pages, images, videos, audio",
-    must="all but 32 MiB a process and 128 MiB between two looks is counted, and given back when idle",
-    ci=12,
-    nightly=60,
-    run=run,
-)
