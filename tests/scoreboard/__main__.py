@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT, SERVER_FLAGS
 from tests.scoreboard.board import line_names, run_lines
-from tests.scoreboard.breaks.breaks import of_line
+from tests.scoreboard.breaks.breaks import BREAKS
 from tests.scoreboard.sabotage import goes_unnoticed
 from tests.scoreboard.table import render_table
 
@@ -46,10 +46,10 @@ def main() -> int:
 
 def _sabotage(names: list[str]) -> int:
     num_unnoticed = 0
-    for one in (broken for name in names for broken in of_line(name)):
-        said = goes_unnoticed(one)
+    for line, one in ((name, broken) for name in names for broken in BREAKS[name]):
+        said = goes_unnoticed(line, one)
         num_unnoticed += bool(said)
-        print(f"{'UNNOTICED' if said else 'noticed  '} {one.line}: {one.name}\n{said}".strip(), flush=True)
+        print(f"{'UNNOTICED' if said else 'noticed  '} {line}: {one.name}\n{said}".strip(), flush=True)
     return int(num_unnoticed > 0)
 
 

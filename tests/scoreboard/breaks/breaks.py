@@ -1,17 +1,13 @@
 """Every break of the product, by the line that must notice it."""
 
-from tests.scoreboard.breaks import media, server
+from tests.scoreboard.breaks import engine, front, http, media
 from tests.scoreboard.breaks.ways import Break
 
-BREAKS = (*server.BREAKS, *media.BREAKS)
-
-
-def of_line(name: str) -> tuple[Break, ...]:
-    """Those that a line must notice."""
-    return tuple(one for one in BREAKS if one.line == name)
+BREAKS: dict[str, tuple[Break, ...]] = http.BREAKS | front.BREAKS | engine.BREAKS | media.BREAKS
 
 
 def named(name: str) -> Break:
     """The one with this `line: name`."""
-    (found,) = (one for one in BREAKS if f"{one.line}: {one.name}" == name)
+    line, _, what = name.partition(": ")
+    (found,) = (one for one in BREAKS[line] if one.name == what)
     return found

@@ -213,148 +213,139 @@ AV_WORKER, AV_DECODER = "service.workers.av_worker", "service.decode.av_decoder"
 LOCAL, FETCHER, ADDRESS = "service.media.local_file", "service.media.fetch.fetcher", "service.media.fetch.address"
 SAFETENSORS, FEATURES = "service.media.features.safetensors_file", "service.media.features.features"
 SOME_ERRORS = "only some of FFmpeg's errors are caught"
-BREAKS = (
-    Break("cache_keys", "lengths are not part of keys", "service.media.key", around("_digest", _no_lengths), 20_000),
-    Break(
-        "cache_keys",
-        "the background is not part of the key",
-        "service.media.key",
-        around("_digest", _no_background),
-        20_000,
+OWN_FAULT = "a file that cannot be read is our own fault"
+BREAKS = {
+    "cache_keys": (
+        Break("lengths are not part of keys", 20_000, "service.media.key", around("_digest", _no_lengths)),
+        Break("the background is not part of the key", 20_000, "service.media.key", around("_digest", _no_background)),
+        Break(
+            "the tenant is not part of an image's key",
+            1_000,
+            "service.media.image.image_file",
+            around("content_key", lambda key: lambda *given, tenant_salt: key(*given)),
+        ),
     ),
-    Break(
-        "cache_keys",
-        "the tenant is not part of an image's key",
-        "service.media.image.image_file",
-        around("content_key", lambda key: lambda *given, tenant_salt: key(*given)),
-        1_000,
+    "image_cases": (
+        Break(
+            "a frame larger than its screen is not looked at",
+            300,
+            "service.media.image.png_gif_webp_bmp",
+            around("gif_parts", _smaller_frame),
+        ),
+        Break("one turn goes the other way", 300, "service.media.image.orientation", _turns_back),
+        Break("the background is forgotten", 300, CUT, around("_to_rgb", _white)),
+        Break("files that are cut are decoded as far as they go", 300, CUT, _truncated_files_load),
+        Break(
+            "the size in the header is not held against the limits",
+            300,
+            "service.media.image.header",
+            nothing("_check_size"),
+        ),
     ),
-    Break(
-        "image_cases",
-        "a frame larger than its screen is not looked at",
-        "service.media.image.png_gif_webp_bmp",
-        around("gif_parts", _smaller_frame),
-        300,
+    "images_over_http": (
+        Break(
+            "an image that cannot be decoded is our own fault",
+            200,
+            "service.decode.isolated",
+            around("IsolatedDecoder.run", _own_fault),
+        ),
+        Break("a library's own words are answered", 200, "service.media.image.header", _own_words),
+        Break("half a file is an image", 200, CUT, _truncated_files_load),
     ),
-    Break("image_cases", "one turn goes the other way", "service.media.image.orientation", _turns_back, 300),
-    Break("image_cases", "the background is forgotten", CUT, around("_to_rgb", _white), 300),
-    Break("image_cases", "files that are cut are decoded as far as they go", CUT, _truncated_files_load, 300),
-    Break(
-        "image_cases",
-        "the size in the header is not held against the limits",
-        "service.media.image.header",
-        nothing("_check_size"),
-        300,
+    "media_bombs": (
+        Break("scans are not counted", 31, "service.media.image.jpeg", values(MAX_SCANS=1 << 30)),
+        Break("chunks have no bound", 31, "service.media.image.parts", values(MAX_PARTS=1 << 30)),
+        Break(
+            "run-length coded images have no bound",
+            31,
+            "service.media.image.png_gif_webp_bmp",
+            values(MAX_RUN_BYTES=1 << 40, MAX_RUN_PIXELS=1 << 40),
+        ),
     ),
-    Break(
-        "images_over_http",
-        "an image that cannot be decoded is our own fault",
-        "service.decode.isolated",
-        around("IsolatedDecoder.run", _own_fault),
-        200,
+    "mutated_audio": (
+        Break(SOME_ERRORS, 300, AV_WORKER, passing_on("_decode_audio", OSError, ZeroDivisionError)),
+        Break(OWN_FAULT, 300, AV_DECODER, refusing_as("AudioDecoder.info", "internal_error")),
     ),
-    Break("images_over_http", "a library's own words are answered", "service.media.image.header", _own_words, 200),
-    Break("images_over_http", "half a file is an image", CUT, _truncated_files_load, 200),
-    Break("media_bombs", "scans are not counted", "service.media.image.jpeg", values(MAX_SCANS=1 << 30), 31),
-    Break("media_bombs", "chunks have no bound", "service.media.image.parts", values(MAX_PARTS=1 << 30), 31),
-    Break(
-        "media_bombs",
-        "run-length coded images have no bound",
-        "service.media.image.png_gif_webp_bmp",
-        values(MAX_RUN_BYTES=1 << 40, MAX_RUN_PIXELS=1 << 40),
-        31,
+    "mutated_images": (
+        Break("only some of the decoder's errors are caught", 20_000, CUT, passing_on("_loaded", OSError, SyntaxError)),
+        Break("Pillow's warnings are printed", 20_000, CUT, _warnings_are_printed),
     ),
-    *(
-        Break(line, SOME_ERRORS, AV_WORKER, passing_on(path, OSError, ZeroDivisionError), 300)
-        for line, path in (("mutated_audio", "_decode_audio"), ("mutated_videos", "Files._decode_video"))
+    "mutated_pdfs": (
+        Break(
+            "only PDFium's own errors are caught",
+            300,
+            "service.workers.page_worker",
+            passing_on("_decoded", ZeroDivisionError),
+        ),
+        Break(
+            "a PDF that cannot be read is our own fault",
+            300,
+            "service.decode.page_decoder",
+            refusing_as("PageDecoder.info", "internal_error"),
+        ),
     ),
-    *(
-        Break(line, "a file that cannot be read is our own fault", AV_DECODER, refusing_as(path, "internal_error"), 300)
-        for line, path in (("mutated_audio", "AudioDecoder.info"), ("mutated_videos", "VideoDecoder.info"))
+    "mutated_tensors": (
+        Break("two number formats are taken for each other", 20_000, SAFETENSORS, _other_formats),
+        Break("numbers that are not finite pass", 20_000, FEATURES, gives("first_beyond", None)),
+        Break("columns first is read as rows first", 60_000, "service.media.features.npy_file", _columns_as_rows),
     ),
-    Break(
-        "mutated_images",
-        "only some of the decoder's errors are caught",
-        CUT,
-        passing_on("_loaded", OSError, SyntaxError),
-        20_000,
+    "mutated_videos": (
+        Break(SOME_ERRORS, 300, AV_WORKER, passing_on("Files._decode_video", OSError, ZeroDivisionError)),
+        Break(OWN_FAULT, 300, AV_DECODER, refusing_as("VideoDecoder.info", "internal_error")),
     ),
-    Break("mutated_images", "Pillow's warnings are printed", CUT, _warnings_are_printed, 20_000),
-    Break(
-        "mutated_pdfs",
-        "only PDFium's own errors are caught",
-        "service.workers.page_worker",
-        passing_on("_decoded", ZeroDivisionError),
-        300,
+    "optimized": (
+        Break(
+            "a check of what a client sent is an assert",
+            1,
+            "service.media.source",
+            around("read_source", _empty_passes_without_asserts),
+        ),
     ),
-    Break(
-        "mutated_pdfs",
-        "a PDF that cannot be read is our own fault",
-        "service.decode.page_decoder",
-        refusing_as("PageDecoder.info", "internal_error"),
-        300,
+    "paths": (
+        Break("the path is checked, then opened", 10_000, LOCAL, around("LocalFiles._open", _checked_then_opened)),
+        Break("links are followed at the end", 100, LOCAL, _flags(_OPEN=os.O_NOFOLLOW)),
+        Break("links are followed on the way", 100, LOCAL, _flags(_STEP=os.O_NOFOLLOW)),
+        Break("paths may climb", 100, LOCAL, _may_climb),
+        Break("a pipe is waited for", 100, LOCAL, _flags(_OPEN=os.O_NONBLOCK)),
     ),
-    Break("mutated_tensors", "two number formats are taken for each other", SAFETENSORS, _other_formats, 20_000),
-    Break("mutated_tensors", "numbers that are not finite pass", FEATURES, gives("first_beyond", None), 20_000),
-    Break(
-        "mutated_tensors",
-        "columns first is read as rows first",
-        "service.media.features.npy_file",
-        _columns_as_rows,
-        60_000,
+    "shared_media_hosts": (
+        Break(
+            "slots of a host are first come, first served",
+            3,
+            "service.media.fetch.slots",
+            then("Gate.__init__", lambda self, *_: setattr(self, "_num_kept", 0)),
+        ),
+        Break(
+            "a host may drip for as long as a fetch may take",
+            3,
+            "service.media.fetch.exchange",
+            around("Exchange._receive", _drips),
+        ),
     ),
-    Break(
-        "optimized",
-        "a check of what a client sent is an assert",
-        "service.media.source",
-        around("read_source", _empty_passes_without_asserts),
-        1,
+    "ssrf": (
+        Break("one good address is enough", 100, FETCHER, around("Fetcher._judged_addresses", _any_address)),
+        Break(
+            "a name is looked up again once it was judged",
+            100,
+            FETCHER,
+            around("Fetcher._judged_addresses", _looked_up_again),
+        ),
+        Break("a redirect's port is not checked", 400, FETCHER, _unchecked_redirect),
+        Break("the client is told the cause", 40, FETCHER, _told_cause),
+        Break("link-local is missing in the table", 400, ADDRESS, around("classify", _no_link_local)),
+        Break("translated addresses are not seen through", 400, ADDRESS, _not_seen_through),
     ),
-    Break("paths", "the path is checked, then opened", LOCAL, around("LocalFiles._open", _checked_then_opened), 10_000),
-    Break("paths", "links are followed at the end", LOCAL, _flags(_OPEN=os.O_NOFOLLOW), 100),
-    Break("paths", "links are followed on the way", LOCAL, _flags(_STEP=os.O_NOFOLLOW), 100),
-    Break("paths", "paths may climb", LOCAL, _may_climb, 100),
-    Break("paths", "a pipe is waited for", LOCAL, _flags(_OPEN=os.O_NONBLOCK), 100),
-    Break("ssrf", "one good address is enough", FETCHER, around("Fetcher._judged_addresses", _any_address), 100),
-    Break(
-        "ssrf",
-        "a name is looked up again once it was judged",
-        FETCHER,
-        around("Fetcher._judged_addresses", _looked_up_again),
-        100,
+    "tensor_attacks": (
+        Break("features of another model pass", 80, FEATURES, around("read_tensor_file", _of_no_model)),
+        Break("a key may be there twice", 80, SAFETENSORS, around("_unique", lambda _: dict)),
+        Break("grids may have any number of frames", 80, FEATURES, around("_checked", _any_frames)),
     ),
-    Break("ssrf", "a redirect's port is not checked", FETCHER, _unchecked_redirect, 400),
-    Break("ssrf", "the client is told the cause", FETCHER, _told_cause, 40),
-    Break("ssrf", "link-local is missing in the table", ADDRESS, around("classify", _no_link_local), 400),
-    Break("ssrf", "translated addresses are not seen through", ADDRESS, _not_seen_through, 400),
-    Break(
-        "shared_media_hosts",
-        "slots of a host are first come, first served",
-        "service.media.fetch.slots",
-        then("Gate.__init__", lambda self, *_: setattr(self, "_num_kept", 0)),
-        3,
+    "worker_memory": (
+        Break(
+            "memory is not looked at",
+            9,
+            "service.workers.worker_slot",
+            around("WorkerSlot.num_held_bytes", lambda _: property(lambda slot: 0)),
+        ),
     ),
-    Break(
-        "shared_media_hosts",
-        "a host may drip for as long as a fetch may take",
-        "service.media.fetch.exchange",
-        around("Exchange._receive", _drips),
-        3,
-    ),
-    Break(
-        "tensor_attacks",
-        "features of another model pass",
-        FEATURES,
-        around("read_tensor_file", _of_no_model),
-        80,
-    ),
-    Break("tensor_attacks", "a key may be there twice", SAFETENSORS, around("_unique", lambda _: dict), 80),
-    Break("tensor_attacks", "grids may have any number of frames", FEATURES, around("_checked", _any_frames), 80),
-    Break(
-        "worker_memory",
-        "memory is not looked at",
-        "service.workers.worker_slot",
-        around("WorkerSlot.num_held_bytes", lambda _: property(lambda slot: 0)),
-        9,
-    ),
-)
+}

@@ -17,18 +17,16 @@ class Break:
     """One deliberate break, which its line must notice.
 
     Attributes:
-        line: the line's name.
         name: what is broken, in words.
+        size: how many the line tries to notice it.
         module: of the product, or of the line.
         change: what is done to it.
-        size: how many the line tries to notice it.
     """
 
-    line: str
     name: str
+    size: int
     module: str
     change: Change
-    size: int
 
 
 def values(**constants: Any) -> Change:
@@ -82,16 +80,6 @@ def then(path: str, more: Callable[..., object]) -> Change:
         return both
 
     return around(path, made)
-
-
-def also(*changes: Change) -> Change:
-    """Several changes at once."""
-
-    def change(module: Any) -> None:
-        for one in changes:
-            one(module)
-
-    return change
 
 
 def passing_on(path: str, *caught: type[Exception]) -> Change:
