@@ -42,7 +42,7 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     settings = as_given(dict(arguments.get("settings") or {}))
     plan = load_settings(settings, os.environ)  # an error stops the deployment here instead of in each replica
     names = [f"{EMBEDDER}-{one.served_name[0]}" for one in plan.models] or [EMBEDDER]
-    ring = RequestRouterConfig(request_router_class=RING, request_router_kwargs={"fallback_replicas": FALLBACKS})
+    ring = RequestRouterConfig(request_router_class=RING, request_router_kwargs={"num_fallback_replicas": FALLBACKS})
     embedders = [
         serve.deployment(
             EmbedderReplica, name=name, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=ring

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 from ray.serve.schema import ServeDeploySchema
 
+from cenote_ray import app
 from cenote_ray.app import EMBEDDER, INGRESS, build
 from service.setting_sources import load_settings
 from tests.deploy.ray.cluster import CONFIG
@@ -36,3 +38,13 @@ def test_each_of_several_models_has_a_deployment_of_its_own() -> None:
         (("search",), 0, 1),
         (("small",), 64, 1),
     ]
+
+
+def test_the_ring_tries_as_many_replicas_as_we_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "FALLBACKS", 1)  # not what the router takes by itself
+    ingress = build({"settings": {"model": "builtin"}})._bound_deployment
+    config = ingress.init_args[1]._bound_deployment._deployment_config.request_router_config
+    router = object.__new__(ConsistentHashRouter)
+    router._deployment_id = "embedder"
+    router.initialize_state(**config.request_router_kwargs)
+    assert router._num_fallback_replicas == 1
