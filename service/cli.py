@@ -132,7 +132,7 @@ def _serve(options: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
     for one in settings.of_each_model:
         if not is_hub_id(one.model):  # local files are checked before the port is opened
-            load_profile(find_checkpoint(one.model, one.revision).folder, one.family)
+            load_profile(find_checkpoint(one.model, one.revision).folder, one.family or "")
     return_large_blocks()
     serve = _serve_until_ended if num_fronts(settings) == 1 else _serve_by_fronts
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -192,7 +192,7 @@ def _models(options: argparse.Namespace) -> int:
 def _resolved(settings: Settings) -> str:
     """Return the resolved plan of a model, as lines."""
     checkpoint = find_checkpoint(settings.model, settings.revision)
-    profile = load_profile(checkpoint.folder, settings.family)
+    profile = load_profile(checkpoint.folder, settings.family or "")
     rule = profile.images.pixel_rule if profile.images else None
     offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
     rows = {

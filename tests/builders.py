@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from service.errors import ServiceError
+from service.fairness.threads import all_at_once
 from service.front.admission.budget import AnswerLease, Budget
 from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.kinds import ANSWERS
 from service.front.admission.load import Load
 from service.front.admission.shared_table import SharedTable
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids, UuidStore
+from service.front.job import Job
 from service.front.tenant import SERVICE
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.header import DecodeLimits
@@ -25,6 +30,7 @@ from service.outputs.ask import OutputAsk
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.prompt import Prompt
 
 ASK = DenseAsk(dimensions=8)
 
@@ -54,7 +60,7 @@ def image_file(encoded: bytes | Image.Image, rule: ImageRule | None = None, **op
     return open_image(file, DecodeLimits(), rule or PixelRule(), **options)
 
 
-def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
+def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool) -> Conversation:
     """A conversation of one user turn."""
     return Conversation(instruction, (Turn("user", (*images, text)),), **flags)
 
@@ -66,6 +72,12 @@ def own_uuids(max_bytes: int = 1 << 20) -> Uuids:
         return b""
 
     return Uuids(UuidStore(max_bytes), "own", ask)
+
+
+def prompts_of(reader: InputReader, job: Job, part: range | None = None) -> list[Prompt | ServiceError]:
+    """The prompts of a job, or of a part of its inputs."""
+    media = MediaReader(reader.rules, job.tenant, job.background)
+    return all_at_once(reader.prompts(job, media, part or range(len(job.inputs))))
 
 
 def media(key: str | bytes, start: int | None = 0, num_tokens: int = 10, **options: Any) -> Media:

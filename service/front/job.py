@@ -6,41 +6,72 @@ from typing import NamedTuple
 
 import msgspec
 
+from schemas.content.audio import AudioUrlPart, InputAudioPart
+from schemas.content.file import FilePart
 from schemas.content.messages import Message
-from schemas.content.parts import Content
+from schemas.content.parts import Content, ImageEmbedsPart, ImageUrlPart
+from schemas.content.video import VideoFramesPart, VideoUrlPart
 from service.errors import ServiceError
 from service.front.admission.budget import AnswerLease
-from service.front.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.outputs.chunks import rows_of_chunks
-from service.prompt.prompt import Chunk, Prompt
+from service.prompt.conversation import Conversation
+from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
 
-Source = str | TokenArray | Content | PlacedMedia | list[Message]
-"""The source of one vector, as the request gives it; a `PlacedMedia` is one image."""
+ImagePart = ImageUrlPart | ImageEmbedsPart
+VideoPart = VideoFramesPart | VideoUrlPart
+AudioPart = InputAudioPart | AudioUrlPart
+MediaPart = ImagePart | VideoPart | AudioPart | FilePart
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMedia:
+    """Where a part that is not text stands in the request.
+
+    Attributes:
+        param: path of its part.
+        content_param: path of its content; the same where the request has only a URL, `images` of Cohere's routes.
+        index: its input, counted from 0.
+        part: the part.
+    """
+
+    param: str
+    content_param: str
+    index: int
+    part: MediaPart
+
+    @property
+    def url(self) -> str:
+        """URL or inline data of a part that has one source, and is no image."""
+        if isinstance(self.part, FilePart):
+            return self.part.file.file_data
+        assert isinstance(self.part, VideoUrlPart | AudioUrlPart)  # the others have several, or none
+        source = self.part.video_url if isinstance(self.part, VideoUrlPart) else self.part.audio_url
+        return source if isinstance(source, str) else source.url
+
+
+Source = str | TokenArray | Content | PlacedMedia | list[Message] | ServiceError
+"""The source of one vector, as the request gives it; a `PlacedMedia` is one image, an error why there is none."""
 
 
 class PromptOptions(NamedTuple):
-    """Options for rendering a request's prompts. A flag of None means the profile's default.
+    """Options for rendering a request's prompts.
 
     Attributes:
-        instruction: the request's own words; they win over a system message.
-        named_instruction: what `input_type` names, for an input without an instruction of its own.
-        add_generation_prompt: see `Conversation`, as for the next two.
-        max_text_tokens: most tokens of a turn's text, by itself; None where only the prompt's length counts.
+        like: instruction and flags; without turns.
+        is_named: the instruction is what `input_type` names: a system message goes before it.
+        max_text_tokens: most tokens of a turn's text, by itself; 0 where only the prompt's length counts.
         as_written: the parts of a turn stay in the client's order; else they are put in the reference's.
     """
 
-    instruction: str | None = None
-    named_instruction: str | None = None
-    add_generation_prompt: bool | None = None
-    continue_final_message: bool | None = None
-    add_special_tokens: bool | None = None
-    max_text_tokens: int | None = None
+    like: Conversation = Conversation(None)
+    is_named: bool = False
+    max_text_tokens: int = 0
     as_written: bool = False
 
 
@@ -55,14 +86,12 @@ class JobInput(msgspec.Struct, frozen=True, gc=False):
         source: what it is made of.
         media: its parts that are not text, as they are written.
         options: how its prompt is rendered.
-        error: why it has no prompt, found before it was read; None for most.
     """
 
     param: str
     source: Source
     media: tuple[PlacedMedia, ...] = ()
     options: PromptOptions = NO_OPTIONS
-    error: ServiceError | None = None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +102,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         truncation: how texts that are too long are cut.
         asks: the outputs that are wanted.
         tenant: whose images and names for images they are.
-        background: the request's color under transparent pixels, as `#rrggbb`.
+        background: the request's color under transparent pixels, as `#rrggbb`; empty for the server's.
         per_item: an input that fails leaves the others alone; otherwise its error is raised.
         queries: where prompts are pairs, the first side of each, or the one of all; the inputs are the other side.
         answer_bytes: bytes of the answer, where they follow from the number of inputs; else 0, as for a stream, whose
@@ -84,25 +113,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     truncation: Truncation
     asks: Asks
     tenant: Tenant
-    background: str | None = None
+    background: str = ""
     per_item: bool = False
     queries: Sequence[JobInput] = ()
     answer_bytes: int = 0
 
     @property
-    def parts(self) -> Sequence[JobInput]:
-        """All that prompts are made of: inputs, and the queries of pairs."""
-        return [*self.queries, *self.inputs] if self.queries else self.inputs
-
-    @property
     def param(self) -> str:
         """The path of all inputs."""
         return self.inputs[0].param.partition("[")[0]
-
-    @property
-    def joins_inputs(self) -> bool:
-        """True if a prompt holds several inputs: the chunks of one text."""
-        return any(ask.joins_inputs for ask in self.asks)
 
     def name_input(self, error: ServiceError) -> None:
         """Give an error that knows its input the input's path too: the engine has none of the request's words.
@@ -110,34 +129,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         Where prompts hold several inputs it knows a prompt, and is about the text.
         """
         if error.param is None and error.index is not None:
-            if self.joins_inputs:
+            if self.asks[0].joins_inputs:
                 error.param, error.index = self.param, None
             else:
                 error.param = self.inputs[error.index].param
 
-    def name_inputs(self, results: "Iterable[InputResult]") -> None:
-        """Name the inputs of errors that stand among results; they do only for a `per_item` job."""
-        if self.per_item:
-            for one in results:
-                if isinstance(one, ServiceError):
-                    self.name_input(one)
-
 
 class EmbeddedInput(msgspec.Struct, frozen=True, gc=False):
-    """An input that has its vector.
-
-    Attributes:
-        chunk: where a prompt holds several inputs the input's part of the prompt; else None.
-    """
+    """An input that has its vector."""
 
     prompt: Prompt
     vector: Vector
-    chunk: Chunk | None = None
-
-    @property
-    def truncated(self) -> bool:
-        """True if its text was cut to fit."""
-        return self.prompt.truncated if self.chunk is None else self.chunk.truncated
 
 
 InputResult = EmbeddedInput | ServiceError
@@ -153,7 +155,6 @@ class EmbedResult:
         media_ms: preparing prompts and pixels, wall clock; of a job in parts that of the slowest.
         num_inputs: how many those are.
         errors: those of inputs that failed, in order.
-        windows: of chunks of a text what ran for the inputs, and is counted in their place; else None.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
         counts: what they cost.
@@ -165,7 +166,6 @@ class EmbedResult:
 
     inputs: Sequence[InputResult]
     media_ms: float
-    windows: Sequence[EmbeddedInput] | None = None
     lease: AnswerLease = field(init=False)
     num_inputs: int = field(default=0, init=False)
     errors: list[ServiceError] = field(default_factory=list, init=False)
@@ -181,7 +181,7 @@ class EmbedResult:
         self.embedded = [one for one in self.inputs if isinstance(one, EmbeddedInput)]
         if len(self.embedded) < self.num_inputs:
             self.errors = [one for one in self.inputs if isinstance(one, ServiceError)]
-        for one in self.embedded if self.windows is None else self.windows:
+        for one in self.embedded:
             self.counts.add(one.prompt, one.vector)
         vectors = [one.vector for one in self.embedded]
         self.queue_ms = max([vector.queue_ms for vector in vectors], default=0.0)
@@ -210,14 +210,14 @@ def by_chunk(result: EmbedResult) -> EmbedResult:
     Args:
         result: none of the windows failed.
     """
-    windows = result.embedded  # all: the job is not `per_item`
     chunks: list[InputResult] = []
-    for window in windows:
+    for window in result.embedded:  # all: the job is not `per_item`
         own = rows_of_chunks(window.vector.rows, len(window.prompt.chunks))
         for chunk, rows in zip(window.prompt.chunks, own, strict=True):
-            vector = msgspec.structs.replace(window.vector, rows=rows)
-            chunks.append(EmbeddedInput(window.prompt, vector, chunk))
-    return EmbedResult(chunks, result.media_ms, windows)
+            chunks.append(EmbeddedInput(chunk, msgspec.structs.replace(window.vector, rows=rows)))
+    whole = EmbedResult(chunks, result.media_ms)
+    whole.counts = result.counts
+    return whole
 
 
 def raise_first(ends: Iterable[Prompt | InputResult]) -> None:

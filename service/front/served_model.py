@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from schemas.fields import PartOrder
 from schemas.parsing.hints import shown
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.hub import Checkpoint
@@ -109,14 +108,12 @@ class ServedModel:
         same = {name: own[ours] for name, ours in SAME_INPUT_TYPES.items() if ours in own and name not in own}
         return {**own, **same}
 
-    def instruction_of(self, input_type: str | None, param: str = "input_type") -> str | None:
-        """The instruction that a request names in its field `param`; None when it names none.
+    def instruction_of(self, input_type: str, param: str = "input_type") -> str:
+        """The instruction that a request names in its field `param`.
 
         Raises:
             InputError: the model knows none of that name.
         """
-        if input_type is None:
-            return None
         known = self.input_types
         if input_type not in known:
             names = ", ".join(known)
@@ -124,42 +121,39 @@ class ServedModel:
             raise InputError("invalid_request", message, param=param)
         return known[input_type]
 
-    def check_instruction(self, instruction: str | None) -> None:
+    def check_instruction(self, instruction: str) -> None:
         """Pass where there is none, or the model takes one.
 
         Raises:
             InputError: it was trained without.
         """
-        if not self.profile.takes_instructions and (instruction or "").strip():
+        if not self.profile.takes_instructions and instruction.strip():
             message = (
                 f"`instruction`: got a text; {self.name} was trained without instructions and has no place for one"
             )
             raise InputError("invalid_request", message, param="instruction")
 
-    def keeps_order(self, asked: PartOrder | None) -> bool:
-        """True if the parts of an item stay as they are written.
+    def check_order(self) -> None:
+        """Pass a request for parts as they are written.
 
         Raises:
             InputError: its prompts have a place for each kind of part, and no other.
         """
-        if asked == "as_written" and not self.profile.keeps_order:
+        if not self.profile.keeps_order:
             message = (
                 f"`part_order`: got as_written, expected reference; {self.name} has the prompts of "
                 f"{self.profile.name}, in which each kind of part has its place (`part_orders` of `/v1/models`)"
             )
             raise InputError("invalid_request", message, param="part_order")
-        return asked == "as_written"
 
-    def check_dimensions(self, dimensions: int | None, param: str) -> int:
-        """The length of the answer's vectors; the native length when nothing was asked for.
+    def check_dimensions(self, dimensions: int, param: str) -> None:
+        """Pass a length that was asked for.
 
         Raises:
-            InputError: the model does not offer this length.
+            InputError: the model does not offer vectors of this length.
         """
         profile = self.profile
-        if dimensions is None or dimensions == profile.dimensions:
-            return profile.dimensions
-        if not profile.offers(dimensions):
+        if dimensions != profile.dimensions and not profile.offers(dimensions):
             offered = (
                 ", ".join(map(str, profile.matryoshka))
                 if profile.matryoshka
@@ -168,7 +162,6 @@ class ServedModel:
             raise InputError(
                 "invalid_dimensions", f"`{param}`: got {dimensions}; {self.name} offers {offered}", param=param
             )
-        return dimensions
 
 
 def name_of(served_names: Sequence[str], canonical_name: str) -> str:
@@ -182,7 +175,7 @@ def load_served_model(
     served_names: Sequence[str],
     strict_reference: bool,
     max_tokens: int,
-    family: str | None = None,
+    family: str = "",
 ) -> ServedModel:
     """Profile, tokenizer and prompt builder of a checkpoint; no weights.
 
@@ -191,7 +184,7 @@ def load_served_model(
         served_names: what to call it, the first in answers; none keeps the canonical name.
         strict_reference: parse special tokens in user text.
         max_tokens: a lower limit than the model's own; 0 keeps the model's.
-        family: whose prompts it takes; None asks its files.
+        family: whose prompts it takes; empty asks its files.
 
     Raises:
         CheckpointError: the checkpoint is of no family that this release serves, or ships ranges for int8 that

@@ -94,11 +94,5 @@ class InputCounts:
 
     def observe(self) -> None:
         """Add these inputs to the metrics, once: a request's when it is answered, a stream's group by group."""
-        if self.num_precomputed:
-            metrics.PRECOMPUTED.inc(self.num_precomputed)
-        if self.num_truncated:
-            metrics.TRUNCATED.inc(self.num_truncated)
-
-    def log_fields(self) -> dict[str, object]:
-        """Fields of the request's log line."""
-        return {"tokens": self.num_tokens, "cache_hits": self.num_hits, "cache_misses": self.num_misses}
+        metrics.PRECOMPUTED.inc(self.num_precomputed)
+        metrics.TRUNCATED.inc(self.num_truncated)

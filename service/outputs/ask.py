@@ -1,7 +1,7 @@
 """A request's asks of the model, one for each output. Each kind of output is a subclass in a file of its own."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -21,6 +21,22 @@ Compare = tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]]]
 """Functions that read a row, and that compare what a query and a document have."""
 
 
+class Wanted(NamedTuple):
+    """What a request says of its vectors.
+
+    Attributes:
+        types: of `/v2/embed`.
+        dimensions: of each vector.
+        normalize: vectors are brought to length 1.
+        pool_factor: by which token vectors become fewer.
+    """
+
+    types: Sequence[EmbeddingType]
+    dimensions: int
+    normalize: bool
+    pool_factor: float = 1.0
+
+
 class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One output of a forward. The road carries it as it is.
 
@@ -31,6 +47,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         types: of `/v2/embed` that it answers; the first is the default of a model that gives it first.
         needs: what it is made of.
         is_uniform: the inputs of a job have a prompt and a row of known length each.
+        follows_tokens: its bytes follow from the tokens of all prompts; see `bytes_of`.
         joins_inputs: a prompt holds several inputs, each of which has a part of its rows.
         is_measured: the length of a row is known when it is there; see `check_measured`.
         is_kept: a row may be kept for later requests.
@@ -44,14 +61,16 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     types: ClassVar[Sequence[EmbeddingType]] = ()
     needs: ClassVar[Needs] = "pooled"
     is_uniform: ClassVar[bool] = True
+    follows_tokens: ClassVar[bool] = False
     joins_inputs: ClassVar[bool] = False
     is_measured: ClassVar[bool] = False
     is_kept: ClassVar[bool] = True
     is_unit: ClassVar[bool] = True
+    is_picky: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
-        """Return the ask for types of `/v2/embed`; `wanted` may have `normalize` and `pool_factor`."""
+    def of(cls, wanted: Wanted, offer: Offer) -> Self:
+        """Return the ask for types of this kind."""
         raise NotImplementedError
 
     @property
@@ -69,7 +88,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         Raises:
             ServiceError: they are too many for one answer.
         """
-        return 0
+        raise NotImplementedError
 
     def check_measured(self, num_bytes: int, param: str, most: int) -> None:
         """Pass an answer of so many bytes, all of its outputs together.
@@ -81,10 +100,6 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def are_whole(self, rows: Rows, num_vectors: int) -> bool:
         """True if what is asked for is there, with the bytes of so many vectors."""
         raise NotImplementedError
-
-    @property
-    def is_picky(self) -> bool:  # noqa: D102
-        return False
 
     def check_prompt(self, plan: TokenPlan, has_media: bool, offer: Offer, param: str, index: int) -> None:
         """Pass a prompt that it can be made of.

@@ -1,6 +1,6 @@
 """Results as the engine sends them: rows of a step's requests in one piece, by the names that asks give them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -48,27 +48,12 @@ class RowBlock(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fa
     inference_ms: float
     num_batched: int
 
-    @classmethod
-    def of(cls, vectors: Sequence[Vector]) -> "RowBlock":
-        """Answers with rows of the same names, and all else that they have in common here."""
-        first = vectors[0]
-        rows = {name: [one.rows[name] for one in vectors] for name in first.rows}
-        return cls(
-            ids=[one.id for one in vectors],
-            rows={name: b"".join(own) for name, own in rows.items()},
-            sizes={name: [len(row) for row in own] for name, own in rows.items()},
-            key=first.key,
-            num_hits=[one.num_hits for one in vectors],
-            num_misses=[one.num_misses for one in vectors],
-            are_cached=[one.is_cached for one in vectors],
-            queue_ms=[one.queue_ms for one in vectors],
-            inference_ms=first.inference_ms,
-            num_batched=first.num_batched,
-        )
-
     def vectors(self) -> list[Vector]:
         """Each answer by itself; its rows are views."""
-        cut = {name: _cut(whole, self.sizes[name]) for name, whole in self.rows.items()}
+        cut: dict[str, list[Row]] = {}
+        for name, whole in self.rows.items():
+            view, bounds = memoryview(whole), pairwise(accumulate(self.sizes[name], initial=0))
+            cut[name] = [view[start:stop] for start, stop in bounds]
         return [
             Vector(
                 id=id_,
@@ -90,9 +75,18 @@ def blocks_of(vectors: Iterable[Vector]) -> list[RowBlock]:
     groups: dict[object, list[Vector]] = {}
     for one in vectors:
         groups.setdefault((*one.rows, one.key, one.inference_ms, one.num_batched), []).append(one)
-    return [RowBlock.of(group) for group in groups.values()]
-
-
-def _cut(whole: Row, sizes: Sequence[int]) -> list[Row]:
-    view = memoryview(whole)
-    return [view[start:stop] for start, stop in pairwise(accumulate(sizes, initial=0))]
+    return [
+        RowBlock(
+            ids=[one.id for one in group],
+            rows={name: b"".join([one.rows[name] for one in group]) for name in group[0].rows},
+            sizes={name: [len(one.rows[name]) for one in group] for name in group[0].rows},
+            key=group[0].key,
+            num_hits=[one.num_hits for one in group],
+            num_misses=[one.num_misses for one in group],
+            are_cached=[one.is_cached for one in group],
+            queue_ms=[one.queue_ms for one in group],
+            inference_ms=group[0].inference_ms,
+            num_batched=group[0].num_batched,
+        )
+        for group in groups.values()
+    ]

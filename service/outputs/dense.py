@@ -1,7 +1,7 @@
 """Dense vectors: one for each input, in `/v1/embeddings` as numbers, base64 or raw bytes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import msgspec
 import numpy as np
@@ -12,7 +12,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.models import ScoreKind
 from schemas.fields import EmbedDtype
 from service.fairness.threads import Steps
-from service.outputs.ask import Compare, OutputAsk
+from service.outputs.ask import Compare, OutputAsk, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.formats import NUM_BITS, NumberFormat
 from service.outputs.offer import Offer
@@ -36,8 +36,8 @@ class VectorsAsk(OutputAsk, frozen=True):
     normalize: bool = True
 
     @property
-    def vector_bytes(self) -> int:
-        """Bytes of one vector in all of its formats."""
+    def bytes_each(self) -> int:
+        """A vector in all of its formats."""
         return sum(self.dimensions * NUM_BITS[dtype] // 8 for dtype in self.output_dtypes)
 
     def are_whole(self, rows: Rows, num_vectors: int) -> bool:
@@ -55,15 +55,9 @@ class DenseAsk(VectorsAsk, frozen=True, tag="dense"):
     types: ClassVar[Sequence[EmbeddingType]] = ("float", "int8", "uint8", "binary", "ubinary", "base64")
 
     @classmethod
-    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
+    def of(cls, wanted: Wanted, offer: Offer) -> Self:
         """Each number format once."""
-        normalize = wanted.get("normalize", offer.normalize)
-        return cls(dimensions=dimensions, output_dtypes=formats_of(types), normalize=normalize)
-
-    @property
-    def bytes_each(self) -> int:
-        """A vector."""
-        return self.vector_bytes
+        return cls(dimensions=wanted.dimensions, output_dtypes=formats_of(wanted.types), normalize=wanted.normalize)
 
     @classmethod
     def json(cls, rows: Rows, type_: EmbeddingType, dimensions: int, offer: Offer) -> DeferredValue:

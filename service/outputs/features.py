@@ -18,6 +18,7 @@ class FeaturesAsk(OutputAsk, frozen=True, tag="features"):
     kind: ClassVar[str] = "features"
     needs: ClassVar[Needs] = "nothing"
     is_uniform: ClassVar[bool] = False
+    follows_tokens: ClassVar[bool] = True
     is_kept: ClassVar[bool] = False
 
     dtype: TensorDtype

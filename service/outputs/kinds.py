@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Union, get_args
 import service.outputs
 from schemas.endpoints.embed_vectors import EmbeddingType
 from service.errors import InputError
-from service.outputs.ask import Asks, OutputAsk
+from service.outputs.ask import Asks, OutputAsk, Wanted
 from service.outputs.offer import Offer
 
 Need = Literal["dense", "sparse", "vectors"]
@@ -45,9 +45,12 @@ def check_fits(offer: Offer, need: Need, route: str) -> None:
     Raises:
         InputError: it does not.
     """
-    if fits(offer, need):
+    if need in offer.kinds:
         return
-    lacking = KINDS[need].lacking(offer, route) if need != "vectors" and fits(offer, "vectors") else ""
+    is_embedder = offer.kinds != ("score",)
+    if need == "vectors" and is_embedder:
+        return
+    lacking = KINDS[need].lacking(offer, route) if need != "vectors" and is_embedder else ""
     message = f"`model`: {offer.name} {lacking or KINDS[offer.kinds[0]].instead(offer, route)}"
     raise InputError("invalid_request", message, param="model")
 
@@ -57,7 +60,7 @@ def kind_of(type_: EmbeddingType) -> type[OutputAsk]:
     return next(kind for kind in KINDS.values() if type_ in kind.types)
 
 
-def embedding_types(asked: Sequence[EmbeddingType] | None, offer: Offer) -> list[EmbeddingType]:
+def embedding_types(asked: Sequence[EmbeddingType], offer: Offer) -> list[EmbeddingType]:
     """The types to answer in, each once; without any, the default of the model's own kind.
 
     Raises:
@@ -73,7 +76,7 @@ def embedding_types(asked: Sequence[EmbeddingType] | None, offer: Offer) -> list
     return list(dict.fromkeys(types))
 
 
-def asks_of(types: Sequence[EmbeddingType], dimensions: int, offer: Offer, pool_factor: float | None) -> Asks:
+def asks_of(types: Sequence[EmbeddingType], dimensions: int, offer: Offer, pool_factor: float) -> Asks:
     """An ask for each kind of output that the types of a request are of.
 
     Raises:
@@ -85,6 +88,6 @@ def asks_of(types: Sequence[EmbeddingType], dimensions: int, offer: Offer, pool_
         raise InputError("invalid_dimensions", message, param="output_dimension")
     kinds = dict.fromkeys(map(kind_of, types))
     return tuple(
-        kind.of([one for one in types if one in kind.types], dimensions, offer, pool_factor=pool_factor)
+        kind.of(Wanted([one for one in types if one in kind.types], dimensions, offer.normalize, pool_factor), offer)
         for kind in kinds
     )

@@ -1,15 +1,13 @@
 """Scores: the logit that a reranker gives a pair, its vector of one number."""
 
 import math
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.checkpoint.reranker_files import Activation
-from service.outputs.ask import OutputAsk
+from service.outputs.ask import OutputAsk, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.dense import DenseAsk
 from service.outputs.offer import Offer
@@ -26,7 +24,7 @@ class ScoreAsk(OutputAsk, frozen=True, tag="score"):
     is_unit: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
+    def of(cls, wanted: Wanted, offer: Offer) -> Self:
         """There is but one form."""
         return cls()
 

@@ -16,7 +16,7 @@ from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.errors import InputError
 from service.fairness.threads import Steps
-from service.outputs.ask import Compare, Needs, OutputAsk
+from service.outputs.ask import Compare, Needs, OutputAsk, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.offer import Offer
 from service.outputs.printing import NUMBER_BYTES, DeferredValue
@@ -55,9 +55,9 @@ class SparseAsk(OutputAsk, frozen=True, tag="sparse"):
     dimensions: int
 
     @classmethod
-    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
+    def of(cls, wanted: Wanted, offer: Offer) -> Self:
         """All entries, whatever they are written as."""
-        return cls(dimensions=dimensions)
+        return cls(dimensions=wanted.dimensions)
 
     @property
     def bytes_each(self) -> int:
@@ -116,16 +116,17 @@ class SparseAsk(OutputAsk, frozen=True, tag="sparse"):
         return entries, sparse_dot
 
 
-def check_side(input_type: str | None, param: str, known: Sequence[str], offer: Offer) -> None:
+def check_side(param: str, known: Sequence[str], offer: Offer) -> None:
     """Refuse a request that does not say whether its texts are queries, where their vectors are made otherwise.
 
     Args:
-        known: names that `input_type` may have.
+        param: that would say so.
+        known: names that it may have.
 
     Raises:
-        InputError: it does not.
+        InputError: they are.
     """
-    if input_type is None and offer.has_static_queries:
+    if offer.has_static_queries:
         message = f"`{param}`: got none; {offer.name} weighs queries by a table and documents by its encoder"
         raise InputError("invalid_request", f"{message}: expected one of {', '.join(known)}", param=param)
 

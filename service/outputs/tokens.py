@@ -4,7 +4,7 @@ Source: colpali-engine's `score_multi_vector`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.errors import InputError
 from service.fairness.threads import Steps
-from service.outputs.ask import Compare, Needs
+from service.outputs.ask import Compare, Needs, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.dense import VectorsAsk, format_of, formats_of
 from service.outputs.formats import NUM_BITS
@@ -54,27 +54,35 @@ class TokensAsk(VectorsAsk, frozen=True, tag="tokens"):
     )
     needs: ClassVar[Needs] = "all"
     is_uniform: ClassVar[bool] = False
+    follows_tokens: ClassVar[bool] = True
     is_kept: ClassVar[bool] = False
+    is_picky: ClassVar[bool] = True
     row: ClassVar[str] = "multi_"
 
     pool_factor: float = 1.0
 
     @classmethod
-    def of(cls, types: Sequence[EmbeddingType], dimensions: int, offer: Offer, **wanted: Any) -> Self:
+    def of(cls, wanted: Wanted, offer: Offer) -> Self:
         """Each number format once; beside a dense vector always of unit length."""
         return cls(
-            dimensions=dimensions,
-            output_dtypes=formats_of(types),
-            normalize=wanted.get("normalize", offer.normalize or offer.kinds[0] != cls.output),
-            pool_factor=wanted.get("pool_factor") or 1.0,
+            dimensions=wanted.dimensions,
+            output_dtypes=formats_of(wanted.types),
+            normalize=wanted.normalize or offer.kinds[0] != cls.output,
+            pool_factor=wanted.pool_factor,
         )
+
+    @property
+    def bytes_each(self) -> int:
+        """Nothing: each token has a vector, and how many there are is known later; see `bytes_of`."""
+        return 0
 
     def bytes_of(self, num_tokens: int, param: str, most: int) -> int:
         """A vector for each token."""
-        num_bytes = num_tokens * self.vector_bytes
+        each = super().bytes_each
+        num_bytes = num_tokens * each
         if num_bytes > most:
             message = (
-                f"`{param}`: their vectors, one for each of {num_tokens} tokens, {self.vector_bytes} bytes in the "
+                f"`{param}`: their vectors, one for each of {num_tokens} tokens, {each} bytes in the "
                 f"formats asked for, take {num_bytes} bytes; one answer may hold {most}. Send fewer inputs at once"
             )
             raise InputError("too_many_inputs", message, param=param)
@@ -88,13 +96,10 @@ class TokensAsk(VectorsAsk, frozen=True, tag="tokens"):
             num_vectors = max(1, min(found, num_vectors))
         return super().are_whole(rows, num_vectors)
 
-    @property
-    def is_picky(self) -> bool:
-        """Not every prompt may be pooled."""
-        return self.pool_factor > 1
-
     def check_prompt(self, plan: TokenPlan, has_media: bool, offer: Offer, param: str, index: int) -> None:
         """Refuse to pool a query, since a page model's texts are, or what has too many vectors."""
+        if self.pool_factor == 1:
+            return
         if not offer.query_side and not has_media:
             message = f"`{param}`: a text is a query of {offer.name}, and `pool_factor` is for documents, its pages"
             raise InputError("invalid_request", message, param=param, index=index)
@@ -131,18 +136,16 @@ class TokensAsk(VectorsAsk, frozen=True, tag="tokens"):
         return lambda row: cls.numbers(row, offer.dimensions), how
 
 
-def check_pooling(factor: float | None, instruction: str | None, offer: Offer) -> None:
+def check_pooling(factor: float, instruction: str, offer: Offer) -> None:
     """Refuse a factor for a model that has no token vectors of its own, or for queries.
 
     Args:
-        factor: of the request; None: none was sent.
+        factor: of the request.
         instruction: that its `input_type` stands for.
 
     Raises:
         InputError: one is given that means nothing.
     """
-    if factor is None:
-        return
     if offer.kinds[0] != TokensAsk.output:
         message = (
             f"`pool_factor`: got {factor:g}; it is for documents of late-interaction models, and the `outputs` of "

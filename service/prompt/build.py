@@ -17,7 +17,7 @@ from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
-from service.prompt.roles import PromptRole, plan_of
+from service.prompt.roles import PromptRole
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer_check import check_tokenizer
@@ -55,8 +55,8 @@ class PromptBuilder:
         conversation: Conversation,
         truncation: Truncation,
         *,
-        param: str | None = None,
-        index: int | None = None,
+        param: str = "",
+        index: int = 0,
     ) -> Prompt:
         """Render, tokenize and, if asked, shorten one conversation.
 
@@ -88,7 +88,7 @@ class PromptBuilder:
             error.param, error.index = param, index
             raise
         role = self._profile.role(conversation)
-        most = self._most_tokens(role)
+        most = min(role.max_tokens, self._profile.max_tokens)
         limit = min(truncation.max_tokens, most)
         budget = TokenBudget(truncation, limit, most, param, index)
         if truncation.side is not None:
@@ -103,7 +103,7 @@ class PromptBuilder:
         buffer = self._tokenize(pieces, has_ends, budget)
         if len(buffer.token_ids) > limit:
             buffer.truncate(budget, self._profile.cutting)
-        if self._profile.padding is not None and is_text:
+        if is_text:
             buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
@@ -123,15 +123,10 @@ class PromptBuilder:
         check_special = self._refuse_media_tokens if self._strict else None
         return LateChunks(frame, self._tokenizer, truncation, self._profile.max_tokens, params, check_special)
 
-    def _has_ends(self, conversation: Conversation, role: PromptRole | None) -> bool:
+    def _has_ends(self, conversation: Conversation, role: PromptRole) -> bool:
         """True if the tokenizer's own tokens stand around a text."""
-        if role is not None and role.uses_static_weights:
-            return False
         asked = conversation.add_special_tokens
-        return self._profile.add_special_tokens if asked is None else asked
-
-    def _most_tokens(self, role: PromptRole | None) -> int:
-        return self._profile.max_tokens if role is None else min(role.max_tokens, self._profile.max_tokens)
+        return not role.uses_static_weights and (self._profile.add_special_tokens if asked is None else asked)
 
     def _make_frame(self, like: Conversation) -> TextFrame | None:
         """The tokens around each text; None where they depend on it."""
@@ -139,7 +134,7 @@ class PromptBuilder:
         if pieces is None:
             return None
         limit = self._profile.max_tokens
-        budget = TokenBudget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
+        budget = TokenBudget(Truncation(limit), limit, limit, "", 0)  # for errors, of which there are none
         role = self._profile.role(like)
         has_ends = self._has_ends(like, role)
         before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
@@ -147,8 +142,8 @@ class PromptBuilder:
             before = [*self._tokenizer.head_token_ids, *before]
             after = [*after, *self._tokenizer.tail_token_ids]
         is_line = self._tokenizer.cuts_lines and pieces.header.endswith("\n")
-        header_ids = self._token_ids(pieces.header) if is_line else None
-        num_tokens, most = len(before) + len(after), self._most_tokens(role)
+        header_ids = self._token_ids(pieces.header) if is_line else []
+        num_tokens, most = len(before) + len(after), min(role.max_tokens, limit)
         return TextFrame(before, pieces.header, after, header_ids, num_tokens, most, role)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
@@ -229,7 +224,7 @@ class PromptBuilder:
                 )
                 raise InputError("invalid_request", message, param=budget.param, index=budget.index)
 
-    def _checked(self, buffer: PromptBuffer, role: PromptRole | None) -> Prompt:
+    def _checked(self, buffer: PromptBuffer, role: PromptRole) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
         num_pads = dict.fromkeys(self._pads.values(), 0)
         for place in buffer.placeholders:
@@ -237,7 +232,7 @@ class PromptBuilder:
         for pad_id, num in num_pads.items():
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
-        return Prompt(plan_of(buffer.token_ids, role), tuple(buffer.placeholders), buffer.truncated)
+        return Prompt(role.plan(buffer.token_ids), tuple(buffer.placeholders), buffer.truncated)
 
 
 def _fixed(piece: Piece) -> Piece:

@@ -53,16 +53,16 @@ class Conversation(msgspec.Struct, frozen=True):
 
     Attributes:
         instruction: the system turn; None or blank means the profile's default instruction.
-        turns: at least one.
+        turns: at least one; none where it stands for what conversations have in common.
         add_generation_prompt: end with the opening of an assistant turn.
         continue_final_message: leave the last turn open, without its end token.
         add_special_tokens: let the tokenizer add its own head and tail.
     """
 
     instruction: str | None
-    turns: tuple[Turn, ...]
+    turns: tuple[Turn, ...] = ()
     add_generation_prompt: bool | None = None
-    continue_final_message: bool | None = None
+    continue_final_message: bool = False
     add_special_tokens: bool | None = None
 
 
@@ -71,5 +71,7 @@ def in_reference_order(parts: Iterable[Part]) -> tuple[Part, ...]:
 
     Source: docs/notes/qwen3-vl-embedding.md; the scripts of the other families put an image before a text too.
     """
-    turn = Turn("user", tuple(parts))
-    return (*turn.videos, *turn.images, turn.text) if turn.parts else ()
+    found = list(parts)
+    videos = [part for part in found if isinstance(part, Video)]
+    images = [part for part in found if not isinstance(part, str | Video)]
+    return (*videos, *images, "".join(part for part in found if isinstance(part, str))) if found else ()

@@ -32,14 +32,14 @@ WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")
 """Architectures that apply an adapter that came with its base."""
 
 
-def load_profile(folder: Path, name: str | None = None) -> Profile:
+def load_profile(folder: Path, name: str = "") -> Profile:
     """Choose the family of a checkpoint and fill its profile with the checkpoint's numbers.
 
     The family that was named is taken; else the one that `cenote.family` of config.json names; else the best of those
     that the files fit. Of a model type that several families share, one is never guessed.
 
     Args:
-        name: of a module of `families/`; None: the files say.
+        name: of a module of `families/`; empty: the files say.
 
     Raises:
         CheckpointError: the family is unknown; the files are missing, damaged or in disagreement; or the weights are

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from service.errors import InputError
 from service.outputs.plan import TokenPlan
 from service.prompt.plain_texts import TextFrame
-from service.prompt.prompt import Chunk, Prompt
+from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Fixed, TokenBudget, Truncation
 
@@ -122,7 +122,7 @@ class LateChunks:
             places[0] = 0 if first == 0 else places[0]
             places[-1] = len(whole) if stop == len(self._chunks) else places[-1]
             own = zip(self._chunks[first:stop], self._truncated[first:stop], strict=True)
-            chunks = tuple(Chunk(len(chunk), truncated) for chunk, truncated in own)
+            chunks = tuple(Prompt(TokenPlan(chunk), (), truncated) for chunk, truncated in own)
             spans = () if places == [0, len(whole)] else tuple(pairwise(places))  # a lone chunk is an ordinary text
             prompts.append(Prompt(TokenPlan(whole, spans=spans), (), any(self._truncated[first:stop]), chunks))
         return prompts

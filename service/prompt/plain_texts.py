@@ -15,7 +15,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece, TextPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.roles import PromptRole, plan_of
+from service.prompt.roles import PromptRole
 from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
@@ -34,20 +34,20 @@ class TextFrame(NamedTuple):
         before: those in front of it, the tokenizer's head included.
         header: the template's words that are tokenized together with the text.
         after: those after it, the tokenizer's tail included.
-        header_ids: the header's own tokens in front of any text that does not begin with white space; None where they
+        header_ids: the header's own tokens in front of any text that does not begin with white space; empty where they
             depend on the text.
         num_tokens: those that are known: before and after.
         max_tokens: longest prompt.
-        role: of the text, in late interaction.
+        role: of the text.
     """
 
     before: list[int]
     header: str
     after: list[int]
-    header_ids: list[int] | None
+    header_ids: list[int]
     num_tokens: int
     max_tokens: int
-    role: PromptRole | None
+    role: PromptRole
 
 
 class FramePieces(NamedTuple):
@@ -120,11 +120,16 @@ class PlainTexts:
         limit, cut = min(truncation.max_tokens, frame.max_tokens), truncation.side
         if cut is not None:
             texts = [self._tokenizer.bound.clip(text, limit, cut) for text in texts]
-        found = self._encode(frame, texts) if frame.header else self._tokenizer.encode_each(texts)
+        header, header_ids = frame.header, frame.header_ids
+        joins = [not header_ids or text[:1].isspace() for text in texts]  # tokenized together with the header
+        found = self._tokenizer.encode_each(
+            [header + text if joined else text for text, joined in zip(texts, joins, strict=True)]
+        )
         num_left, can_cut = limit - frame.num_tokens, cut is not None and not frame.header
         prompts: list[Prompt | None] = []
         padding = self._profile.padding
-        for token_ids in found:
+        for token_ids, joined in zip(found, joins, strict=True):
+            token_ids = token_ids if joined else header_ids + token_ids
             num_excess = len(token_ids) - num_left
             if not self._pad_ids.isdisjoint(token_ids) or (num_excess > 0 and not (can_cut and num_left >= 0)):
                 prompts.append(None)
@@ -132,9 +137,9 @@ class PlainTexts:
             if num_excess > 0:
                 token_ids = token_ids[:num_left] if cut == "right" else token_ids[num_excess:]
             whole = [*frame.before, *token_ids, *frame.after]
-            if padding is not None:
+            if padding.num_tokens:
                 whole = padding.fill(whole)
-            prompts.append(Prompt(plan_of(whole, frame.role), (), num_excess > 0) if whole else None)
+            prompts.append(Prompt(frame.role.plan(whole), (), num_excess > 0) if whole else None)
         return prompts
 
     def are_accepted(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> bool:
@@ -151,17 +156,6 @@ class PlainTexts:
             return False
         num_left = min(truncation.max_tokens, frame.max_tokens) - frame.num_tokens - most_tokens([frame.header])
         return num_left >= (0 if truncation.side is not None else most_tokens(texts))
-
-    def _encode(self, frame: TextFrame, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text with its header."""
-        header, header_ids = frame.header, frame.header_ids
-        if header_ids is None:
-            return self._tokenizer.encode_each([header + text for text in texts])
-        joins = [text[:1].isspace() for text in texts]
-        found = self._tokenizer.encode_each(
-            [header + text if joined else text for text, joined in zip(texts, joins, strict=True)]
-        )
-        return [ids if joined else header_ids + ids for ids, joined in zip(found, joins, strict=True)]
 
     def _frame(self, like: Conversation) -> TextFrame | None:
         return None if self._is_strict or len(like.instruction or "") > MAX_REPEATED_CHARS else self._kept_frame(like)

@@ -1,7 +1,6 @@
 """The prompt of one input, as the engine gets it: token ids and where its images stand. Data only."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 
@@ -26,18 +25,6 @@ class Placeholder:
     item: MediaItem
 
 
-class Chunk(NamedTuple):
-    """A chunk of a text, whose vector is the mean of its tokens.
-
-    Attributes:
-        num_tokens: of the chunk itself: what the model wants around a text may be in its mean, too.
-        truncated: whether the chunk was cut to fit.
-    """
-
-    num_tokens: int
-    truncated: bool
-
-
 class Prompt(msgspec.Struct, frozen=True, gc=False):
     """One input as tokens. No dataclass: a frozen one takes twelve times as long to make.
 
@@ -45,13 +32,14 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
         plan: head, template, text, placeholders and tail, in order.
         placeholders: one per image, in order.
         truncated: whether text was cut to fit.
-        chunks: those that have a vector of it, in order; empty without late chunking.
+        chunks: those that have a vector of it, in order, each as its own tokens: what the model wants around a text may
+            be in the mean of the first and of the last, too. Empty without late chunking.
     """
 
     plan: TokenPlan
     placeholders: tuple[Placeholder, ...]
     truncated: bool
-    chunks: tuple[Chunk, ...] = ()
+    chunks: tuple["Prompt", ...] = ()
 
     @property
     def num_image_tokens(self) -> int:

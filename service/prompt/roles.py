@@ -4,7 +4,7 @@ In: the role's files. Out: what stands in front of a text, how long it may be, w
 are not given. Knows no tokenizer: its tokens are known by their numbers.
 """
 
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
 
 from service.outputs.plan import TokenPlan
@@ -21,13 +21,13 @@ class QueryExpansion:
 
     Attributes:
         token_id: what they are.
-        num_tokens: length that a query is brought to.
+        num_tokens: length that a query is brought to; 0: none is filled.
         is_attended: whether tokens attend to them.
     """
 
-    token_id: int
-    num_tokens: int
-    is_attended: bool
+    token_id: int = 0
+    num_tokens: int = 0
+    is_attended: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,27 +38,27 @@ class PromptRole:
         markers: special tokens in front of the text.
         prefix: text after them, tokenized together with the client's.
         max_tokens: longest prompt of this role, without what it is filled with.
-        filling: None: none.
+        filling: of queries that are shorter.
         skipped_ids: tokens whose vectors are not given.
         uses_static_weights: the model does not run: each token has its own weight, and none stand around the text.
     """
 
     markers: tuple[TokenPiece, ...] = ()
     prefix: str = ""
-    max_tokens: int
-    filling: QueryExpansion | None = None
+    max_tokens: int = sys.maxsize
+    filling: QueryExpansion = QueryExpansion()
     skipped_ids: frozenset[int] = frozenset()
     uses_static_weights: bool = False
 
-    def plan(self, token_ids: Sequence[int]) -> TokenPlan:
+    def plan(self, token_ids: list[int]) -> TokenPlan:
         """Complete a prompt for the model: filled up, and with the tokens that get no vector."""
-        num_missing = max(0, self.filling.num_tokens - len(token_ids)) if self.filling else 0
-        whole = [*token_ids, *([self.filling.token_id] * num_missing if self.filling else ())]
-        is_hidden = self.filling is not None and not self.filling.is_attended
-        skipped = tuple(i for i, one in enumerate(whole) if one in self.skipped_ids) if self.skipped_ids else ()
-        return TokenPlan(whole, num_missing if is_hidden else 0, skipped, self.uses_static_weights)
+        num_missing = max(0, self.filling.num_tokens - len(token_ids))
+        if num_missing:
+            token_ids = [*token_ids, *[self.filling.token_id] * num_missing]
+        num_masked = 0 if self.filling.is_attended else num_missing
+        skipped = tuple(i for i, one in enumerate(token_ids) if one in self.skipped_ids) if self.skipped_ids else ()
+        return TokenPlan(token_ids, num_masked, skipped, self.uses_static_weights)
 
 
-def plan_of(token_ids: list[int], role: PromptRole | None) -> TokenPlan:
-    """Complete a prompt, whose model may know no roles."""
-    return TokenPlan(token_ids) if role is None else role.plan(token_ids)
+NO_ROLE = PromptRole()
+"""Of the prompts of all other models."""

@@ -36,9 +36,7 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         rendered_ids = tokenizer.encode_rendered(rendered, add_special_tokens=profile.add_special_tokens)
-        role = profile.role(probe)
-        expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
-        expected = role.plan(expected).ids if role else expected
+        expected = profile.role(probe).plan(profile.padding.fill(rendered_ids)).ids
         if beyond := [one for one in expected if one >= tokenizer.num_ids]:
             raise CheckpointError(f"a prompt of this model has the token {beyond[0]}, which has no embedding")
         if expected and build(probe) != expected:  # nothing at all is a prompt of no model

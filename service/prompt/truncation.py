@@ -63,8 +63,8 @@ class TokenBudget:
     truncation: Truncation
     limit: int
     model_limit: int
-    param: str | None
-    index: int | None
+    param: str
+    index: int
 
     def refuse(self, num_tokens: int, fixed: Fixed | None = None, *, is_least: bool = False) -> NoReturn:
         """Raise the error of a prompt that is too long.

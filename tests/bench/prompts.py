@@ -10,10 +10,8 @@ import numpy as np
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.decode import decode
 from service.checkpoint.hub import find_checkpoint
-from service.fairness.threads import all_at_once
 from service.front.engine_client.engine_request import request_of
 from service.front.engine_client.pixel_loader import LoadedMedia
-from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.serving.from_settings import media_rules
@@ -21,9 +19,10 @@ from service.front.tenant import SERVICE
 from service.ipc.messages import PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
+from service.outputs.ask import Wanted
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from tests.builders import own_uuids
+from tests.builders import own_uuids, prompts_of
 
 
 class PromptReader:
@@ -40,16 +39,14 @@ class PromptReader:
         )
         self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
         own, offer = self.model.own, self.model.offer
-        self._asks = (own.of(own.types[:1], offer.dimensions, offer, normalize=True),)
+        self._asks = (own.of(Wanted(own.types[:1], offer.dimensions, normalize=True), offer),)
         self._ids = count(1)
 
     def prompts(self, body: dict[str, Any]) -> list[Prompt]:
         """One for each input of a body of `/v1/embeddings`."""
         request = decode(json.dumps(body).encode(), EmbeddingRequest)
         job = self._reader.embedding_job(request, self._asks, SERVICE.tenant)
-        media = MediaReader(self._reader.rules, job.tenant, job.background)
-        prepared = all_at_once(self._reader.prompts(job, media))
-        return [one for one in prepared if isinstance(one, Prompt)]
+        return [one for one in prompts_of(self._reader, job) if isinstance(one, Prompt)]
 
     def requests(self, body: dict[str, Any], store: Callable[[bytes], PixelSlot]) -> Iterator[Request]:
         """Messages to the engine, each image's pixels stored once.

@@ -117,7 +117,9 @@ class RowEmbedder:
         for wait in range(MAX_WAITS + 1):
             try:
                 online = self._serving.main()
-                dimensions = online.model.check_dimensions(self._dimensions, "dimensions")
+                dimensions = self._dimensions or online.model.profile.dimensions
+                if self._dimensions:
+                    online.model.check_dimensions(dimensions, "dimensions")
                 asks = (DenseAsk(dimensions=dimensions, normalize=online.model.profile.normalize),)
                 job = online.reader.embedding_job(request, asks, NO_TENANT)
                 return await online.embedder.embed(job, Caller(NO_TENANT))

@@ -1,27 +1,88 @@
-"""Checks of one input beside its media and its length, when its prompt is made."""
+"""Refusals of what a model does not take, and of texts that are none: a medium's data URI, half characters.
 
+What stands in a data URI is never embedded as words.
+"""
+
+import re
 from collections.abc import Sequence
+from typing import NoReturn
 
-from service.front.inputs.data_uris import refuse_media_uris
-from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.sources import check_texts
-from service.front.job import Job, JobInput
+from schemas.parsing.reparse import what_is_broken
+from service.errors import InputError
+from service.front.inputs.sources import texts_of
+from service.front.job import Source
 from service.prompt.profile.profile import Modality
 
+NAMES: dict[Modality, str] = {"text": "text", "image": "images", "video": "videos", "audio": "audio"}
 
-def check_input(job: Job, one: JobInput, media: MediaReader | None, index: int, taken: Sequence[Modality]) -> None:
-    """Raise what is wrong with an input; of jobs that are not `per_item`, what has not been checked for all together.
+FIRST_CHARS = frozenset("dD \t\r\n")
+"""Of a text that is a data URI: any other is told by one look."""
+
+_BASE64 = "[A-Za-z0-9+/=_%-]*+"
+_URI = re.compile(  # possessive: a long text is passed over once
+    r"data:(?P<kind>image|video|audio|application)/(?P<subtype>[^\s,;]++)(?:;[^\s,]*+)?+,"
+    rf"(?:\S*+|{_BASE64}(?:\r?\n[ \t]*+{_BASE64})*+)",  # in one piece, or base64 in lines
+    re.IGNORECASE,
+)
+
+_KINDS: dict[str, tuple[Modality, str, str]] = {
+    "image": ("image", "an image", '{"type": "image_url", "image_url": {"url": "data:..."}}'),
+    "video": ("video", "a video", '{"type": "video_url", "video_url": {"url": "data:..."}}'),
+    "audio": ("audio", "audio", '{"type": "audio_url", "audio_url": {"url": "data:..."}}'),
+    "application": ("image", "a PDF", '{"type": "file", "file": {"file_data": "data:..."}}'),
+}
+"""Of each media type what a model has to take, its name, and its content part."""
+
+
+def uri_kind(text: str) -> str:
+    """The media type of a text that is one data URI of an image, a video, audio or a PDF; empty of any other text."""
+    found = _URI.fullmatch(text.strip())
+    kind = found["kind"].lower() if found else ""
+    return kind if kind != "application" or (found and found["subtype"].lower() == "pdf") else ""
+
+
+def refuse_modality(got: str, taken: Sequence[Modality], param: str, index: int | None = None) -> NoReturn:
+    """Refuse a part by naming what the model takes.
+
+    Args:
+        got: what came, with its article.
+
+    Raises:
+        InputError: `unsupported_modality`, always.
+    """
+    names = [NAMES[one] for one in taken]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    only = " only" if len(names) == 1 else ""
+    message = f"`{param}`: got {got}; this model takes {listed}{only}"
+    raise InputError("unsupported_modality", message, param=param, index=index)
+
+
+def refuse_media_uris(source: Source, taken: Sequence[Modality], param: str, index: int) -> None:
+    """Refuse an input one of whose texts is such a data URI.
 
     Args:
         taken: what the model takes.
 
     Raises:
-        ServiceError: `one.error`, a text that is not Unicode or is a medium's data URI, or a name that is not known.
+        InputError: with the path of the first such text, and how the medium is sent.
     """
-    if job.per_item:
-        check_texts(one.source, one.param, index)
-        if one.error is not None:
-            raise one.error
-        if media is not None:
-            media.check_known(one.media)
-    refuse_media_uris(one.source, taken, one.param, index)
+    for path, text in texts_of(source, param):
+        if text[:1] not in FIRST_CHARS or not (kind := uri_kind(text)):
+            continue
+        modality, name, part = _KINDS[kind]
+        if modality not in taken:
+            refuse_modality(f"the data URI of {name}", taken, path, index)
+        message = (
+            f"`{path}`: got the data URI of {name} as a text, and texts are embedded as words; send it as a content "
+            f'part: `{{"content": [{part}]}}`, in `inputs` of `/v1/embeddings` and `/v2/embed`, as a line of a stream, '
+            "or in place of a query or document"
+        )
+        raise InputError("invalid_request", message, param=path, index=index)
+
+
+def broken_text(source: Source, param: str, index: int) -> InputError | None:
+    """The error of the first text that is not Unicode: `schemas.parsing.decode` lets those of `per_item` through."""
+    for path, text in texts_of(source, param):
+        if (broken := what_is_broken(text)) is not None:
+            return InputError(broken[0], f"`{path}`: {broken[1]}", param=path, index=index)
+    return None

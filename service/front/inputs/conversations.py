@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from schemas.content.file import FilePart
 from schemas.content.messages import Message
 from schemas.content.parts import Content, ContentPart, TextPart
@@ -9,59 +11,39 @@ from service.errors import InputError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.opened_files import read_audio, read_page
 from service.front.inputs.videos import read_video
-from service.front.job import JobInput, PromptOptions
-from service.front.placed_media import AudioPart, PlacedMedia, VideoPart
+from service.front.job import AudioPart, JobInput, PlacedMedia, VideoPart
 from service.prompt.conversation import Conversation, Part, Role, Turn, in_reference_order
 
 
-def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> Conversation:
+def read_conversation(one: JobInput, media: MediaReader, index: int) -> Conversation:
     """Return an input's instruction and turns.
 
     Args:
         one: an input that is not token ids.
-        media: reads its media; None where no input of the request has any.
+        media: reads its media.
 
     Raises:
         InputError: an image, a video or an audio file is at fault, or a system message holds more than text.
     """
-    source = one.source
-    system: str | None = None
+    source, like, places = one.source, one.options.like, iter(one.media)
     if isinstance(source, str):
         turns = [Turn("user", (source,))]
     elif isinstance(source, Content):
-        turns = [_turn("user", source.content, one, iter(one.media), media)]
+        turns = [_turn("user", source.content, one, places, media)]
     elif isinstance(source, PlacedMedia):
-        turns = [_turn("user", [source.part], one, iter(one.media), media)]
+        turns = [_turn("user", [source.part], one, places, media)]
     else:
         assert isinstance(source, list)  # the reader builds token arrays without a conversation
-        system, turns = _messages(source, one, media, index)
-    return conversation_of(one.options, tuple(turns), system)
-
-
-def conversation_of(options: PromptOptions, turns: tuple[Turn, ...] = (), system: str | None = None) -> Conversation:
-    """A conversation under a request's options, whose instruction wins over a system message."""
-    instruction = system if options.instruction is None else options.instruction
-    return Conversation(
-        options.named_instruction if instruction is None else instruction,
-        turns,
-        add_generation_prompt=options.add_generation_prompt,
-        continue_final_message=options.continue_final_message,
-        add_special_tokens=options.add_special_tokens,
-    )
-
-
-def _messages(
-    messages: list[Message], one: JobInput, media: MediaReader | None, index: int
-) -> tuple[str | None, list[Turn]]:
-    """The system message's text, if there is one, and the turns after it."""
-    has_system = messages[0].role == "system"
-    system = _instruction(messages[0], one.param, index) if has_system else None
-    places = iter(one.media)
-    turns = [
-        _turn("assistant" if message.role == "assistant" else "user", message.content, one, places, media)
-        for message in messages[has_system:]
-    ]
-    return system, turns
+        has_system = source[0].role == "system"
+        if has_system:
+            said = _instruction(source[0], one.param, index)
+            if like.instruction is None or one.options.is_named:
+                like = replace(like, instruction=said)
+        turns = [
+            _turn("assistant" if message.role == "assistant" else "user", message.content, one, places, media)
+            for message in source[has_system:]
+        ]
+    return replace(like, turns=tuple(turns))
 
 
 def _instruction(message: Message, param: str, index: int) -> str:
@@ -81,7 +63,7 @@ def _turn(
     parts: str | list[ContentPart],
     one: JobInput,
     places: Iterator[PlacedMedia],
-    media: MediaReader | None,
+    media: MediaReader,
 ) -> Turn:
     """A turn of one input, its parts in the order that the request asks for.
 
@@ -94,7 +76,6 @@ def _turn(
         if isinstance(part, TextPart):
             read.append(part.text)
             continue
-        assert media is not None  # there is a reader where there are media
         place = next(places)
         if isinstance(part, VideoPart):
             read.append(read_video(media, place))

@@ -16,7 +16,7 @@ from service.errors import MediaError
 from service.front.admission.budget import Lease
 from service.front.inputs.media_reader import MediaReader, url_of
 from service.front.inputs.videos import frame_list, is_file
-from service.front.placed_media import PlacedMedia, VideoPart
+from service.front.job import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.fetch.connection import SystemResolver
 from service.media.fetch.fetcher import Fetcher
@@ -182,19 +182,18 @@ def _sources(media: MediaReader, place: PlacedMedia) -> Iterator[tuple[str, Erro
     Parts of a kind that the model does not take are refused later, and no host is contacted for them.
     """
     part, location = place.part, ErrorLocation(place.content_param, place.index)
+    images = media.profile.images
     if isinstance(part, ImageUrlPart):
-        if media.takes_images and part.image_url is not None:
+        if images and part.image_url is not None:
             yield url_of(part.image_url), location
     elif isinstance(part, VideoPart):
-        if media.video_rule is None:
+        if images is None or images.video_rule is None:
             return
         if is_file(place):
             yield place.url, location
         elif isinstance(part, VideoFramesPart):  # the other lists hold data only
-            frames = frame_list(place, media.video_rule)
+            frames = frame_list(place, images.video_rule)
             for url, param in zip(frames.urls, frames.params, strict=True):
                 yield url, ErrorLocation(param, place.index)
-    elif isinstance(part, AudioUrlPart | FilePart):
-        is_taken = media.takes_images if isinstance(part, FilePart) else media.audio_rule is not None
-        if is_taken:
-            yield place.url, location
+    elif (isinstance(part, FilePart) and images) or (isinstance(part, AudioUrlPart) and media.profile.audios):
+        yield place.url, location

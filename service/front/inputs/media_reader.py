@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from schemas.content.parts import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
-from service.front.inputs.modality import refuse_modality
+from service.front.inputs.checking import refuse_modality
 from service.front.inputs.uuids import Uuids
-from service.front.placed_media import ImagePart, PlacedMedia
+from service.front.job import ImagePart, PlacedMedia
 from service.front.tenant import Tenant
 from service.media.audio.audio_file import OpenAudio
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from service.media.features.features import FeatureRule, open_features
 from service.media.image.header import DecodeLimits
@@ -24,11 +23,9 @@ from service.media.item import MediaItem
 from service.media.local_file import LocalFiles
 from service.media.page.page_file import OpenPage
 from service.media.read_options import AS_REFERENCE, ImageReadOptions, parse_color
-from service.media.resize.image_rule import ImageRule
 from service.media.source import SourceKind, read_source, scheme_of
 from service.media.video.video_file import OpenVideo
-from service.media.video.video_rule import VideoRule
-from service.prompt.profile.profile import Modality
+from service.prompt.profile.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +33,20 @@ class MediaRules:
     """Media that one server accepts for one model, and how it reads them.
 
     Attributes:
-        image_rule: how images are resized; None where the model takes none.
+        profile: the model's: what media it takes, as far as the server goes with it, and how they are resized.
         features: what features sent in place of images must look like.
         limits: what images are refused.
         uuids: what clients' names for images stand for.
         read_options: how images are read where a request does not say.
         local_files: reads `file:` URLs; None refuses them.
-        modalities: what the model takes.
-        video_rule: which frames of a video are seen; None where the model takes no video.
-        audio_rule: how audio files are read; None where the model takes none.
     """
 
-    image_rule: ImageRule | None
+    profile: Profile
     features: FeatureRule
     limits: DecodeLimits
     uuids: Uuids
     read_options: ImageReadOptions = AS_REFERENCE
     local_files: LocalFiles | None = None
-    modalities: Sequence[Modality] = ("text", "image")
-    video_rule: VideoRule | None = None
-    audio_rule: AudioRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +65,25 @@ class MediaReader:
         limits: what is refused.
         options: how files are read.
         salt: part of every key: keeps tenants apart.
-        modalities: what the model takes.
-        video_rule: which frames of a video are seen; None where the model takes no video.
-        audio_rule: how audio files are read; None where the model takes none.
+        profile: what the model takes.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
         opened: its videos, audio files and PDFs by the paths of their parts, put here before anything is read.
     """
 
-    def __init__(self, rules: MediaRules, tenant: Tenant, background: str | None = None) -> None:
+    def __init__(self, rules: MediaRules, tenant: Tenant, background: str = "") -> None:
         """Read by the server's rules, or over the request's own `background` (`#rrggbb`)."""
         options = rules.read_options
         self._rules = rules
-        self._rule = rules.image_rule
         self._uuids, self._tenant = rules.uuids, tenant.uuid_scope
-        self._has_background = background is not None
-        self.options = options if background is None else replace(options, background=parse_color(background))
+        self._has_background = bool(background)
+        self.options = replace(options, background=parse_color(background)) if background else options
         self.limits = rules.limits
         self.salt = tenant.salt
-        self.modalities = rules.modalities
-        self.video_rule, self.audio_rule = rules.video_rule, rules.audio_rule
+        self.profile = rules.profile
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
         self.opened: dict[str, OpenVideo | OpenAudio | OpenPage | MediaError] = {}
-
-    @property
-    def image_rule(self) -> ImageRule | None:
-        """Rule by which images are resized; None where the model takes none."""
-        return self._rule
-
-    @property
-    def takes_images(self) -> bool:
-        """True if the model takes images."""
-        return self._rule is not None
 
     def names_to_ask(self, places: Iterable[PlacedMedia]) -> set[str]:
         """Names of which another front may know more: those unknown here, and those that come with features.
@@ -134,8 +111,8 @@ class MediaReader:
             part = place.part
             if not isinstance(part, ImagePart):
                 continue
-            if self._rule is None:
-                refuse_modality("an image", self.modalities, place.content_param, place.index)
+            if self.profile.images is None:
+                refuse_modality("an image", self.profile.modalities, place.content_param, place.index)
             if part.uuid is None:
                 continue
             if (part.image_url if isinstance(part, ImageUrlPart) else part.image_embeds) is not None:
@@ -156,11 +133,11 @@ class MediaReader:
         """
         part, location = place.part, ErrorLocation(place.content_param, place.index)
         assert isinstance(part, ImagePart)  # `videos` and `opened_files` read the others
-        assert self._rule is not None  # `check_known` comes first
+        assert self.profile.images is not None  # `check_known` comes first
         items: Sequence[MediaItem]
         if isinstance(part, ImageUrlPart) and part.image_url is not None:
-            encoded = self.encoded(url_of(part.image_url), location)
-            items = [open_image(encoded, self.limits, self._rule, location, options=self.options, salt=self.salt)]
+            encoded, rule = self.encoded(url_of(part.image_url), location), self.profile.images.pixel_rule
+            items = [open_image(encoded, self.limits, rule, location, options=self.options, salt=self.salt)]
         elif isinstance(part, ImageEmbedsPart) and part.image_embeds is not None:
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
             items = open_features(text, grids, self._rules.features, location, salt=self.salt)
@@ -208,8 +185,8 @@ class MediaReader:
                 raise CacheMissError([MissingMedia(uuid=part.uuid, param=place.param, index=place.index)])
             item = bound.item
         if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, ImageFile):
-            assert self._rule is not None  # as in `read`
-            item = item.read_as(self.options, self._rule)
+            assert self.profile.images is not None  # as in `read`
+            item = item.read_as(self.options, self.profile.images.pixel_rule)
         return item.at(place.content_param, place.index)
 
     def _claim(self, uuid: str, items: Sequence[MediaItem], place: PlacedMedia) -> None:

@@ -4,9 +4,9 @@ from typing import TypeVar
 
 from schemas.content.file import FilePart
 from service.errors import InputError, MediaError
+from service.front.inputs.checking import refuse_modality
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.modality import refuse_modality
-from service.front.placed_media import PlacedMedia
+from service.front.job import PlacedMedia
 from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
 from service.media.error_location import ErrorLocation
@@ -47,11 +47,11 @@ def read_audio(reader: MediaReader, place: PlacedMedia) -> Audio:
         MediaError: the file is at fault.
         InputError: the model takes no audio, or the server cannot read any.
     """
-    param, rule = place.content_param, reader.audio_rule
-    if rule is None:
-        refuse_modality("audio", reader.modalities, param, place.index)
+    param, audios = place.content_param, reader.profile.audios
+    if audios is None:
+        refuse_modality("audio", reader.profile.modalities, param, place.index)
     opened = opened_file(reader, place, OpenAudio, NO_AUDIO_CODECS)
-    return Audio.of(opened, rule, param, place.index, salt=reader.salt)
+    return Audio.of(opened, audios.rule, param, place.index, salt=reader.salt)
 
 
 def read_page(reader: MediaReader, place: PlacedMedia) -> PageItem:
@@ -62,8 +62,8 @@ def read_page(reader: MediaReader, place: PlacedMedia) -> PageItem:
         InputError: the model takes no images, or the server cannot read PDFs.
     """
     assert isinstance(place.part, FilePart)  # the caller has checked
-    param, rule = place.content_param, reader.image_rule
-    if rule is None:
-        refuse_modality("a page of a PDF", reader.modalities, param, place.index)
+    param, images = place.content_param, reader.profile.images
+    if images is None:
+        refuse_modality("a page of a PDF", reader.profile.modalities, param, place.index)
     opened = opened_file(reader, place, OpenPage, NO_PDFIUM)
-    return PageItem.of(opened, rule, ErrorLocation(param, place.index), salt=reader.salt)
+    return PageItem.of(opened, images.pixel_rule, ErrorLocation(param, place.index), salt=reader.salt)

@@ -7,7 +7,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from schemas.content.audio import InputAudioPart
 from schemas.content.file import FilePart
@@ -17,7 +17,8 @@ from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.front.admission.budget import Lease
 from service.front.inputs.media_reader import MediaReader
-from service.front.placed_media import PlacedMedia
+from service.front.inputs.videos import is_file
+from service.front.job import AudioPart, PlacedMedia
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.error_location import ErrorLocation
 from service.media.key import file_digest
@@ -27,6 +28,9 @@ from service.media.video.video_file import OpenVideo, VideoInfo, VideoLimits, ch
 from service.media.video.video_rule import frames_between
 
 T = TypeVar("T")
+
+FileKind = Literal["video", "audio", "page"]
+"""A kind of file that is opened before prompts are made."""
 
 MAX_KNOWN = 1024
 """Files whose containers need not be read again."""
@@ -122,6 +126,18 @@ class PageOpener:
         return OpenPage(encoded, "pdf", info, digest, page)
 
 
+Opener = VideoOpener | AudioOpener | PageOpener
+
+
+def file_kind(place: PlacedMedia) -> FileKind | None:
+    """The kind of file that a part is; images, and frames in a list, are opened when they are read."""
+    if isinstance(place.part, FilePart):
+        return "page"
+    if isinstance(place.part, AudioPart):
+        return "audio"
+    return "video" if is_file(place) else None
+
+
 @dataclass(frozen=True, slots=True)
 class FileOpening:
     """The opening of the video files, the audio files, or the PDFs, of one request.
@@ -133,7 +149,7 @@ class FileOpening:
         per_item: a file that fails leaves the others alone.
     """
 
-    opener: VideoOpener | AudioOpener | PageOpener
+    opener: Opener
     media: MediaReader
     places: Sequence[PlacedMedia]
     per_item: bool

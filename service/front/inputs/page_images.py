@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.errors import InputError
-from service.front.inputs.modality import refuse_modality
+from service.front.inputs.checking import refuse_modality
 from service.front.inputs.opened_files import NO_PDFIUM
+from service.front.inputs.opening import PageOpener
 from service.front.inputs.reader import InputReader
 from service.media.error_location import ErrorLocation
 from service.media.page.page_file import Raster, check_head, check_page
@@ -48,10 +49,10 @@ async def page_images(reader: InputReader, source: str, param: str, *, max_bytes
         InputError: the model takes no images, or the server cannot read PDFs.
         UnavailableError: a decoder's process was ended from outside.
     """
-    rule, opener = reader.rules.image_rule, reader.pages
-    if rule is None:
-        refuse_modality("a PDF", reader.rules.modalities, param)
-    if opener is None:
+    model, opener = reader.rules.profile, reader.openers.get("page")
+    if model.images is None:
+        refuse_modality("a PDF", model.modalities, param)
+    if not isinstance(opener, PageOpener):
         raise InputError("invalid_request", f"`{param}`: {NO_PDFIUM}", param=param)
     location, max_file = ErrorLocation(param), opener.max_encoded_bytes
     encoded = await asyncio.to_thread(read_source, source, max_bytes=max_file, location=location, what="PDF")
@@ -62,8 +63,8 @@ async def page_images(reader: InputReader, source: str, param: str, *, max_bytes
         page, location = len(images) + 1, ErrorLocation(param, len(images))
         info = await opener.decoder.info(encoded, page, location)
         check_page(info, page, location, location)
-        raster, num_pages = Raster.of(info, rule.max_pixels), info.num_pages
-        rule.plan(*raster.size, location)
+        raster, num_pages = Raster.of(info, model.images.pixel_rule.max_pixels), info.num_pages
+        model.images.pixel_rule.plan(*raster.size, location)
         image = await asyncio.to_thread(_png, await opener.decoder.image(encoded, page, raster, location))
         num_bytes += len(image)
         if images and num_bytes > max_bytes:

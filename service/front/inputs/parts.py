@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from service.front.inputs.conversations import conversation_of
-from service.front.inputs.data_uris import is_media_uri
+from service.front.inputs.checking import FIRST_CHARS, uri_kind
 from service.front.inputs.sources import num_chars
 from service.front.job import Job
 from service.prompt.plain_texts import PlainTexts
@@ -33,18 +32,19 @@ class PartSize(NamedTuple):
 
 
 def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[range]:
-    """The parts of a job, as inputs by index; none where its answer, or a refusal, depends on the prompts of all.
+    """The parts of a large job, as inputs by index; none where its answer, or a refusal, depends on the prompts of all.
 
     What is refused for one of its inputs has cost nothing: only texts that no model refuses run before others are read.
     """
-    if len(job.inputs) <= size.num_inputs or job.queries or not all(ask.is_uniform for ask in job.asks):
+    if job.queries or not all(ask.is_uniform for ask in job.asks):
         return []
     options = job.inputs[0].options
     texts = [one.source for one in job.inputs if isinstance(one.source, str) and one.options is options]
-    if len(texts) < len(job.inputs) or options.max_text_tokens is not None:
+    if len(texts) < len(job.inputs) or options.max_text_tokens:
         return []
     if not job.per_item and (
-        any(map(is_media_uri, texts)) or not plain_texts.are_accepted(texts, conversation_of(options), job.truncation)
+        any(text[:1] in FIRST_CHARS and uri_kind(text) for text in texts)
+        or not plain_texts.are_accepted(texts, options.like, job.truncation)
     ):
         return []
     return _cut(list(map(len, texts)), size)

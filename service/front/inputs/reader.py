@@ -4,41 +4,35 @@ Base64, hashing and tokenizing happen in `InputReader.prompts`, in worker thread
 No pixel is decoded here.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import msgspec
-
-from schemas.content.file import FilePart
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.reparse import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
-from service.front.inputs.checking import check_input
-from service.front.inputs.conversations import conversation_of, read_conversation
-from service.front.inputs.data_uris import is_media_uri
+from service.front.inputs.checking import FIRST_CHARS, broken_text, refuse_media_uris, refuse_modality, uri_kind
+from service.front.inputs.conversations import read_conversation
 from service.front.inputs.fetching import Fetching, UrlFetch
-from service.front.inputs.lengths import CUT_SIDES, embedding_truncation
 from service.front.inputs.media_reader import MediaReader, MediaRules
-from service.front.inputs.modality import refuse_modality
-from service.front.inputs.opening import AudioOpener, FileOpening, PageOpener, VideoOpener
+from service.front.inputs.opening import FileKind, FileOpening, Opener, file_kind
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
 from service.front.inputs.sources import (
+    CUT_SIDES,
     MAX_GROUP_CHARS,
     embed_inputs,
     embedding_inputs,
+    embedding_truncation,
     groups,
     line_input,
 )
-from service.front.inputs.videos import is_file
-from service.front.job import Job, JobInput, PromptOptions
-from service.front.placed_media import AudioPart, ImagePart, PlacedMedia
+from service.front.job import Job, JobInput, PlacedMedia, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.media.item import TensorDtype
-from service.outputs.ask import Asks, needs
+from service.outputs.ask import Asks
 from service.outputs.features import FeaturesAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
@@ -55,9 +49,7 @@ class InputReader:
         model: whose prompts to build.
         rules: what media are accepted, and how they are read.
         fetching: fetches media by URL; None refuses them.
-        videos: opens video files; None refuses them.
-        audio: opens audio files; None refuses them.
-        pages: opens PDFs; None refuses them.
+        openers: open files of the kinds that the model takes; of others they are refused.
         max_answer_bytes: most bytes of an answer whose length follows from the tokens: several vectors for each input,
             or features.
     """
@@ -65,9 +57,7 @@ class InputReader:
     model: ServedModel
     rules: MediaRules
     fetching: Fetching | None = None
-    videos: VideoOpener | None = None
-    audio: AudioOpener | None = None
-    pages: PageOpener | None = None
+    openers: Mapping[FileKind, Opener] = field(default_factory=dict)
     max_answer_bytes: int = 0
 
     def embedding_job(self, request: EmbeddingRequest, asks: Asks, tenant: Tenant) -> Job:
@@ -82,7 +72,7 @@ class InputReader:
             truncation=embedding_truncation(request, self.model.profile.max_tokens),
             asks=asks,
             tenant=tenant,
-            background=request.image_background,
+            background=request.image_background or "",
             per_item=request.on_error == "per_item",
             answer_bytes=len(inputs) * sum(ask.bytes_each for ask in asks),
         )
@@ -93,17 +83,19 @@ class InputReader:
         Raises:
             InputError: the model takes no instruction.
         """
-        self.model.check_instruction(request.instruction)
+        self.model.check_instruction(request.instruction or "")
+        if request.part_order == "as_written":
+            self.model.check_order()
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
-        options = PromptOptions(instruction, as_written=self.model.keeps_order(request.part_order))
+        options = PromptOptions(Conversation(instruction), as_written=request.part_order == "as_written")
         inputs = embed_inputs(request, options)
         return Job(
             inputs=inputs,
             truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
             asks=asks,
             tenant=tenant,
-            background=request.image_background,
+            background=request.image_background or "",
             per_item=request.on_error == "per_item",
             answer_bytes=len(inputs) * sum(ask.bytes_each for ask in asks),
         )
@@ -121,7 +113,7 @@ class InputReader:
             truncation=embedding_truncation(lines[0], self.model.profile.max_tokens),
             asks=asks,
             tenant=tenant,
-            background=lines[0].image_background,
+            background=lines[0].image_background or "",
             per_item=True,
         )
 
@@ -132,7 +124,7 @@ class InputReader:
         tenant: Tenant,
         *,
         per_item: bool,
-        background: str | None = None,
+        background: str,
     ) -> Job:
         """The job of a `/v1/image_embeds` request: prompts that are nothing but their image, answered with features.
 
@@ -152,28 +144,20 @@ class InputReader:
             per_item=per_item,
         )
 
-    def fetch_steps(self, job: Job, media: MediaReader) -> list[UrlFetch | FileOpening]:
+    def fetch_steps(
+        self, media: MediaReader, places: Sequence[PlacedMedia], *, per_item: bool
+    ) -> list[UrlFetch | FileOpening]:
         """Return what has to be fetched and opened, in this order, before the media of a job are read."""
-        places = [place for one in job.parts for place in one.media]
         steps: list[UrlFetch | FileOpening] = []
-        if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=job.per_item)):
+        if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=per_item)):
             steps.append(fetch)
-        files = [place for place in places if not isinstance(place.part, ImagePart)]  # images are opened when read
-        videos = [place for place in files if is_file(place)] if media.video_rule is not None else []
-        audio = [place for place in files if isinstance(place.part, AudioPart)] if media.audio_rule is not None else []
-        if self.videos is not None and videos:
-            steps.append(FileOpening(self.videos, media, videos, job.per_item))
-        if self.audio is not None and audio:
-            steps.append(FileOpening(self.audio, media, audio, job.per_item))
-        pages = [place for place in files if isinstance(place.part, FilePart)] if media.takes_images else []
-        if self.pages is not None and pages:
-            steps.append(FileOpening(self.pages, media, pages, job.per_item))
+        for kind, opener in self.openers.items():
+            if files := [place for place in places if file_kind(place) == kind]:
+                steps.append(FileOpening(opener, media, files, per_item))
         return steps
 
-    def prompts(
-        self, job: Job, media: MediaReader | None, part: range | None = None
-    ) -> Steps[list[Prompt | ServiceError]]:
-        """The prompts of a job, or of a part of it; of a `per_item` job an error stands in the place of its input.
+    def prompts(self, job: Job, media: MediaReader, part: range) -> Steps[list[Prompt | ServiceError]]:
+        """The prompts of a part of a job's inputs; of a `per_item` job an error stands in the place of its input.
 
         A step is an input, or several short texts, which cost less together. Of chunks of a text
         a prompt is a window.
@@ -181,104 +165,116 @@ class InputReader:
         Raises:
             InputError: with the input's index and path, unless the job is `per_item`.
         """
-        if job.joins_inputs:
-            return (yield from self._windows(job))
-        if media is not None and not job.per_item:
-            media.check_known(place for one in job.parts for place in one.media)  # all unknown names in one error
-        queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
+        if job.asks[0].joins_inputs:
+            return (yield from self._windows(job, media))
+        if not job.per_item and (places := [place for one in (*job.queries, *job.inputs) for place in one.media]):
+            media.check_known(places)  # all unknown names in one error
+        queries: list[Query] = []
+        if job.queries:
+            queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
+        picky = [ask for ask in job.asks if ask.is_picky]
         prompts: list[Prompt | ServiceError] = []
-        is_picky = any(ask.is_picky for ask in job.asks)
         for group in groups(job.inputs, part):
-            made = [None] * len(group) if is_picky else self._texts(job, group)  # they are checked one by one
+            made: Sequence[Prompt | None] = [None] * len(group)
+            if not job.queries and isinstance(job.inputs[group.start].source, str):
+                made = self._texts(job, job.inputs[group.start : group.stop])
             for index, prompt in zip(group, made, strict=True):
-                prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
+                one = job.inputs[index]
+                try:
+                    prompt = prompt or self._prompt(job, one, media, index, queries)
+                    for ask in picky:
+                        ask.check_prompt(prompt.plan, bool(prompt.placeholders), self.model.offer, one.param, index)
+                    prompts.append(prompt)
+                except ServiceError as error:
+                    if not job.per_item:
+                        raise
+                    prompts.append(error.without_frames())
             yield
         return prompts
 
-    def _windows(self, job: Job) -> Steps[list[Prompt | ServiceError]]:
+    def _windows(self, job: Job, media: MediaReader) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of chunks of one text."""
         texts = [one.source for one in job.inputs if isinstance(one.source, str)]  # all of them
         params = [one.param for one in job.inputs]
         for index, one in enumerate(job.inputs):
-            check_input(job, one, None, index, self.model.profile.modalities)
-        chunks = self.model.builder.late_chunks(conversation_of(job.inputs[0].options), job.truncation, params)
-        for group in groups(job.inputs):
+            self._check(job, one, media, index)
+        chunks = self.model.builder.late_chunks(job.inputs[0].options.like, job.truncation, params)
+        for group in groups(job.inputs, range(len(texts))):
             chunks.add(texts[group.start : group.stop])
             yield
         return list(chunks.prompts())
 
-    def _texts(self, job: Job, group: range) -> Sequence[Prompt | None]:
+    def _texts(self, job: Job, inputs: Sequence[JobInput]) -> Sequence[Prompt | None]:
         """The prompts of plain texts that are made together; None for each that is left to `_prompt`."""
-        none = [None] * len(group)
-        inputs = job.inputs[group.start : group.stop]
-        texts = [one.source for one in inputs if isinstance(one.source, str)]
-        if len(texts) < len(inputs) or inputs[0].error is not None or sum(map(len, texts)) > MAX_GROUP_CHARS:
-            return none
-        if job.queries or inputs[0].options.max_text_tokens is not None:
-            return none
-        if any(map(is_media_uri, texts)) or (job.per_item and any(what_is_broken(text) is not None for text in texts)):
-            return none
-        return self.model.builder.plain_texts.build(texts, conversation_of(inputs[0].options), job.truncation)
+        texts, options = [one.source for one in inputs if isinstance(one.source, str)], inputs[0].options
+        if (
+            sum(map(len, texts)) > MAX_GROUP_CHARS
+            or options.max_text_tokens
+            or any(text[:1] in FIRST_CHARS and uri_kind(text) for text in texts)
+            or (job.per_item and any(what_is_broken(text) is not None for text in texts))
+        ):
+            return [None] * len(inputs)
+        return self.model.builder.plain_texts.build(texts, options.like, job.truncation)
 
-    def _single(
-        self, job: Job, media: MediaReader | None, index: int, queries: Sequence[Query]
-    ) -> Prompt | ServiceError:
-        try:
-            return self._prompt(job, job.inputs[index], media, index, queries)
-        except ServiceError as error:
-            if not job.per_item:
-                raise
-            return error.without_frames()
-
-    def _prompt(
-        self, job: Job, one: JobInput, media: MediaReader | None, index: int, queries: Sequence[Query]
-    ) -> Prompt:
+    def _prompt(self, job: Job, one: JobInput, media: MediaReader, index: int, queries: Sequence[Query]) -> Prompt:
         if isinstance(one.source, TokenArray):
-            check_input(job, one, media, index, self.model.profile.modalities)
+            self._check(job, one, media, index)
             model = self.model
             return build_token_array(
                 one.source, job.truncation, model.profile, model.num_embedded, param=one.param, index=index
             )
-        if needs(job.asks) == "nothing":
-            check_input(job, one, media, index, self.model.profile.modalities)
-            return self._image_prompt(one, media)
+        if job.asks[0].needs == "nothing":  # features, which are asked for alone
+            self._check(job, one, media, index)
+            assert self.model.profile.images is not None  # `features_job` refuses the others
+            (image,) = media.read(one.media[0])
+            pads = [self.model.profile.images.image_pad] * image.num_tokens
+            return Prompt(TokenPlan(pads), (Placeholder(0, len(pads), image.grid_thw, image),), truncated=False)
         conversation = self._conversation(job, one, media, index)
         if queries:
             conversation = pair(queries, conversation, index)
-        prompt = self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
-        for ask in job.asks:
-            if ask.is_picky:
-                ask.check_prompt(prompt.plan, bool(prompt.placeholders), self.model.offer, one.param, index)
-        return prompt
+        return self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
 
-    def _conversation(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Conversation:
-        check_input(job, one, media, index, self.model.profile.modalities)
-        conversation, max_tokens = read_conversation(one, media, index), one.options.max_text_tokens
-        return conversation if max_tokens is None else with_short_texts(conversation, max_tokens, self.model.tokenizer)
+    def _conversation(self, job: Job, one: JobInput, media: MediaReader, index: int) -> Conversation:
+        self._check(job, one, media, index)
+        conversation, most = read_conversation(one, media, index), one.options.max_text_tokens
+        return with_short_texts(conversation, most, self.model.tokenizer) if most else conversation
 
-    def _image_prompt(self, one: JobInput, media: MediaReader | None) -> Prompt:
-        assert media is not None  # the input is an image
-        assert self.model.profile.images is not None  # `features_job` refuses the others
-        (image,) = media.read(one.media[0])
-        pads = [self.model.profile.images.image_pad] * image.num_tokens
-        return Prompt(TokenPlan(pads), (Placeholder(0, len(pads), image.grid_thw, image),), truncated=False)
+    def _check(self, job: Job, one: JobInput, media: MediaReader, index: int) -> None:
+        """Raise what is wrong with an input, but for what has been checked for all together.
+
+        Raises:
+            ServiceError: a text that is not Unicode or is a medium's data URI, or a name that is not known; or the
+                error that it was made with.
+        """
+        if isinstance(one.source, ServiceError):
+            raise one.source
+        if job.per_item:
+            if broken := broken_text(one.source, one.param, index):
+                raise broken
+            if one.media:
+                media.check_known(one.media)
+        refuse_media_uris(one.source, self.model.profile.modalities, one.param, index)
 
     def _options(self, request: EmbeddingRequest) -> PromptOptions:
-        if request.instruction is not None:
-            self.model.check_instruction(request.instruction)
-        return PromptOptions(
-            request.instruction,
-            None if request.input_type is None else self.model.instruction_of(request.input_type),
-            request.add_generation_prompt,
-            request.continue_final_message,
-            request.add_special_tokens,
-            as_written=self.model.keeps_order(request.part_order),
+        instruction, as_written = request.instruction, request.part_order == "as_written"
+        if is_named := instruction is None:
+            instruction = None if request.input_type is None else self.model.instruction_of(request.input_type)
+        else:
+            self.model.check_instruction(instruction)
+        if as_written:
+            self.model.check_order()
+        like = Conversation(
+            instruction,
+            add_generation_prompt=request.add_generation_prompt,
+            continue_final_message=request.continue_final_message or False,
+            add_special_tokens=request.add_special_tokens,
         )
+        return PromptOptions(like, is_named, as_written=as_written)
 
     def _line_input(self, line: EmbeddingRequest, index: int) -> JobInput:
-        error: ServiceError | None = None
+        """The input of a line; an error that it has before it is read is its source."""
         try:
-            options = self._options(line)
+            return line_input(line, index, self._options(line))
         except InputError as refused:
-            options, error = PromptOptions(), refused.without_frames()
-        return msgspec.structs.replace(line_input(line, index, options), error=error)
+            one = line_input(line, index, PromptOptions())
+            return JobInput(one.param, (broken_text(one.source, one.param, index) or refused).without_frames())

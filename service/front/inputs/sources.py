@@ -1,9 +1,9 @@
-"""Inputs of a request as plain data: each with its path, its source, its media and how its prompt is rendered.
+"""Inputs of a request as plain data: each with its path, its source, its media and how its prompt is rendered and cut.
 
 Reads decoded requests; knows no model and opens no image.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from schemas.base import Wire
@@ -11,12 +11,15 @@ from schemas.content.messages import Message, conversations
 from schemas.content.parts import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
-from schemas.parsing.reparse import what_is_broken
+from schemas.fields import Truncate
 from schemas.parsing.rules import token_arrays
 from service.errors import InputError
-from service.front.job import JobInput, PromptOptions, Source
-from service.front.placed_media import PlacedMedia
+from service.front.job import JobInput, PlacedMedia, PromptOptions, Source
 from service.prompt.token_array import TokenArray
+from service.prompt.truncation import Side, Truncation
+
+CUT_SIDES: Mapping[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
+"""Cohere's `truncate`: which end of a text is cut; None is an error instead."""
 
 MAX_SHORT_INPUTS = 4
 MAX_SHORT_CHARS = 512
@@ -73,6 +76,39 @@ def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> Jo
     return embedding_inputs(line, options)[0]
 
 
+def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
+    """The truncation that a request of `/v1/embeddings` asks for.
+
+    Args:
+        request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
+        max_tokens: of the model.
+
+    Raises:
+        InputError: more tokens than the model has, or none.
+    """
+    if request.truncate is not None:
+        return Truncation(max_tokens, CUT_SIDES[request.truncate])
+    wanted = -1 if request.truncation else request.truncate_prompt_tokens
+    if wanted is None:
+        return Truncation(max_tokens)
+    return Truncation(prompt_limit(wanted, max_tokens), request.truncation_side or "right")
+
+
+def prompt_limit(wanted: int, max_tokens: int) -> int:
+    """The longest prompt that `truncate_prompt_tokens` asks for; -1 means the model's `max_tokens`.
+
+    Raises:
+        InputError: more tokens than the model has, or none.
+    """
+    if wanted > max_tokens or wanted == 0:
+        raise InputError(
+            "invalid_request",
+            f"`truncate_prompt_tokens`: got {wanted}, expected -1 or 1 to the model's {max_tokens} tokens",
+            param="truncate_prompt_tokens",
+        )
+    return max_tokens if wanted == -1 else wanted
+
+
 def parts_input(param: str, source: Content | list[Message], index: int, options: PromptOptions) -> JobInput:
     """An input made of parts, with the places of those that are not text."""
     media = [
@@ -101,27 +137,20 @@ def is_short(inputs: Sequence[JobInput]) -> bool:
     for one in inputs:
         if not isinstance(one.source, str):
             return False
-        num_chars += len(one.source) + len(one.options.instruction or one.options.named_instruction or "")
+        num_chars += len(one.source) + len(one.options.like.instruction or "")
     return num_chars <= MAX_SHORT_CHARS
 
 
-def groups(inputs: Sequence[JobInput], part: range | None = None) -> Iterator[range]:
-    """The inputs by index, those that are prepared in one go together: plain texts with the same options.
-
-    Args:
-        inputs: all.
-        part: of which ones; None for all.
-    """
-    start, end = (0, len(inputs)) if part is None else (part.start, part.stop)
+def groups(inputs: Sequence[JobInput], part: range) -> Iterator[range]:
+    """Those of a part of the inputs, by index, that are prepared in one go: plain texts with the same options."""
+    start, end = part.start, part.stop
     while start < end:
         source, options = inputs[start].source, inputs[start].options
         stop = start + 1
         if isinstance(source, str):
             num_chars = len(source)
             for one in islice(inputs, stop, end):
-                if not isinstance(one.source, str) or one.error is not None:
-                    break
-                if one.options is not options and one.options != options:
+                if not isinstance(one.source, str) or (one.options is not options and one.options != options):
                     break
                 num_chars += len(one.source)
                 if num_chars > MAX_GROUP_CHARS:
@@ -129,17 +158,6 @@ def groups(inputs: Sequence[JobInput], part: range | None = None) -> Iterator[ra
                 stop += 1
         yield range(start, stop)
         start = stop
-
-
-def check_texts(source: Source, param: str, index: int) -> None:
-    """Refuse a text that is not Unicode: `schemas.parsing.decode` lets those of `per_item` requests through.
-
-    Raises:
-        InputError: with the path of the first such text.
-    """
-    for path, text in texts_of(source, param):
-        if (broken := what_is_broken(text)) is not None:
-            raise InputError(broken[0], f"`{path}`: {broken[1]}", param=path, index=index)
 
 
 def texts_of(source: Source, param: str) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from schemas.content.video import VideoFramesPart, VideoUrlPart
 from schemas.limits import MAX_FRAMES
 from service.errors import InputError
+from service.front.inputs.checking import refuse_modality
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opened_files import opened_file
-from service.front.placed_media import PlacedMedia, VideoPart
+from service.front.job import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.item import FRAMES_OF_PAIR
 from service.media.video.frame_list import open_frames
@@ -39,20 +39,20 @@ class FrameList:
         params: the path of each.
         urls: their sources.
         indices: their numbers in the list, ascending.
-        times: of each, in seconds, where the client has said so: these are frames of a file.
+        times: of each, in seconds, where the client has said so: these are frames of a file; else empty.
     """
 
     params: Sequence[str]
     urls: Sequence[str]
     indices: Sequence[int]
-    times: Sequence[float] | None = None
+    times: Sequence[float] = ()
 
     def times_s(self, fps: float | None) -> tuple[float, ...]:
         """Return the time of each pair: by its frames' times, or at `fps` frames a second of the whole list.
 
         Without a rate the reference counts the frames that it took, as if they were all.
         """
-        if self.times is not None:
+        if self.times:
             times = list(self.times)
             return pair_times(times + times[-1:] * (len(times) % 2), 1.0)
         indices = list(range(len(self.indices))) if fps is None else list(self.indices)
@@ -79,7 +79,7 @@ def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
     listed = frame_list(place, rule)
     locations = [ErrorLocation(param, place.index) for param in listed.params]
     encoded = [reader.encoded(url, location) for url, location in zip(listed.urls, locations, strict=True)]
-    are_of_file = listed.times is not None
+    are_of_file = bool(listed.times)
     pairs = open_frames(
         encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt, are_of_file=are_of_file
     )
@@ -106,7 +106,7 @@ def frame_list(place: PlacedMedia, rule: VideoRule) -> FrameList:
         indices = rule.sample_list(len(part.frames))
         params = [f"{place.param}.frames[{i}].url" for i in indices]
         times = _times(part, place)
-        taken = None if times is None else [times[i] for i in indices]
+        taken = [times[i] for i in indices] if times else []
         return FrameList(params, [part.frames[i].url for i in indices], indices, taken)
     assert isinstance(part, VideoUrlPart)  # there are no others
     for name, given in (("start_s", part.start_s), ("end_s", part.end_s)):
@@ -148,11 +148,11 @@ def _frames_of(part: VideoUrlPart, info: VideoInfo, place: PlacedMedia) -> range
     return frames
 
 
-def _times(part: VideoFramesPart, place: PlacedMedia) -> list[float] | None:
+def _times(part: VideoFramesPart, place: PlacedMedia) -> list[float]:
     """The frames' times, if they have any."""
     times = [frame.time_s for frame in part.frames if frame.time_s is not None]
     if not times:
-        return None
+        return []
     param, message = f"{place.param}.frames", ""
     if len(times) < len(part.frames):
         number = next(i for i, frame in enumerate(part.frames) if frame.time_s is None)
@@ -168,9 +168,9 @@ def _times(part: VideoFramesPart, place: PlacedMedia) -> list[float] | None:
 
 
 def _rule(reader: MediaReader, place: PlacedMedia) -> VideoRule:
-    part, rule = place.part, reader.video_rule
+    part, rule = place.part, reader.profile.images.video_rule if reader.profile.images else None
     if rule is None:
-        refuse_modality("a video", reader.modalities, place.param, place.index)
+        refuse_modality("a video", reader.profile.modalities, place.param, place.index)
     if isinstance(part, VideoUrlPart) and part.max_frames is not None and part.max_frames > rule.max_frames:
         param = f"{place.param}.max_frames"
         message = f"`{param}`: got {part.max_frames}, expected 2 to {rule.max_frames}"

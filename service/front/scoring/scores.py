@@ -10,8 +10,7 @@ from service.checkpoint.reranker_files import Activation
 from service.errors import CacheMissError, ServiceError
 from service.fairness.threads import Steps, all_at_once
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
-from service.front.scoring.comparison import Comparison
-from service.front.scoring.score_job import score_job
+from service.front.scoring.comparison import Comparison, score_job
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
@@ -41,7 +40,7 @@ class Scores:
     scores: Sequence[Score]
     result: EmbedResult
 
-    def best(self, top_n: int | None) -> Sequence[tuple[int, float]]:
+    def best(self, top_n: int) -> Sequence[tuple[int, float]]:
         """Index and score of the best documents, falling; of equal ones the first in the request comes first."""
         scored = [(index, score) for index, score in enumerate(self.scores) if not isinstance(score, ServiceError)]
         return sorted(scored, key=lambda one: -one[1])[:top_n]

@@ -19,7 +19,7 @@ from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job, by_chunk
 from service.front.serving.resources import Resources
-from service.front.tenant import Caller
+from service.front.tenant import SERVICE, Caller
 from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 from service.settings import Settings
@@ -59,6 +59,7 @@ class Embedder:
         self._engine = engine
         self.queue = queue
         self._forwards = forwards
+        self._no_media = MediaReader(reader.rules, SERVICE.tenant)  # of jobs that have none
         self._answers = shared.answers
         self._timeout_s = settings.request_timeout_s
         self._part_size = PartSize.of_forward(settings.max_batch_requests, settings.max_batch_tokens)
@@ -83,36 +84,39 @@ class Embedder:
         answer = self._answers.take_answer(job.answer_bytes, caller.tenant)
         try:
             with self.lease(len(job.inputs), caller) as lease:
-                parts = parts_of(job, self._part_size, self._reader.model.builder.plain_texts)
+                parts: Sequence[range] = ()
+                if len(job.inputs) > self._part_size.num_inputs:
+                    parts = parts_of(job, self._part_size, self._reader.model.builder.plain_texts)
                 if parts and self._forwards.plain_s(most_tokens(job)) <= caller.deadline_s - time.monotonic():
-                    result, media = await self._run_parts(job, parts, lease, caller), None
+                    result, media = await self._run_parts(job, parts, lease, caller), self._no_media
                     result.lease = answer
                 else:  # also where it may be late: all of its prompts say that exactly, before any runs
                     result, media = await self._run_whole(job, lease, caller, answer)
         except ServiceError as error:
             job.name_input(error)
             raise
-        job.name_inputs(result.inputs)
-        if media is not None and media.claims:
+        for failed in result.errors:
+            job.name_input(failed)
+        if media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
         return result
 
     async def _run_whole(
         self, job: Job, lease: Lease, caller: Caller, answer: AnswerLease
-    ) -> tuple[EmbedResult, MediaReader | None]:
+    ) -> tuple[EmbedResult, MediaReader]:
         """Run a job when all of its prompts are made; `answer` is of what is known of its answer before."""
         began_s = time.perf_counter()
         prompts, media = await self._prepare(job, lease)
         num_tokens = _num_tokens(prompts)
         most = self._reader.max_answer_bytes
-        num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in job.asks)
+        num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in job.asks if ask.follows_tokens)
         lease.grow(Load(num_tokens=num_tokens, num_bytes=num_bytes))
         if num_bytes:
             answer.close()
             answer = self._answers.take_answer(job.answer_bytes + num_bytes, caller.tenant)
         prepare_ms = (time.perf_counter() - began_s) * 1e3
         result = await self._engine.run(dict(enumerate(prompts)), job.asks, caller, per_item=job.per_item)
-        if job.joins_inputs:
+        if job.asks[0].joins_inputs:
             result = by_chunk(result)
         if any(ask.is_measured for ask in job.asks):
             num_bytes = sum(len(row) for one in result.embedded for row in one.vector.rows.values())
@@ -135,7 +139,7 @@ class Embedder:
             async with room:
                 async with making:
                     began_s = time.perf_counter()
-                    prompts = await self._texts.run_steps(self._reader.prompts(job, None, part), size)
+                    prompts = await self._texts.run_steps(self._reader.prompts(job, self._no_media, part), size)
                     lease.grow(Load(num_tokens=_num_tokens(prompts)), is_checked=part is parts[0])
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                 prepared = dict(zip(part, prompts, strict=True))
@@ -222,26 +226,27 @@ class Embedder:
         """A part of the queue for the length of a `with`, and until the caller's deadline at most."""
         return self.queue.take_in_time(num_inputs, caller, self._timeout_s)
 
-    async def _prepare(self, job: Job, lease: Lease) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
-        """A job's prompts, and what has read its media; None where it has none."""
-        parts = job.parts
-        if not any(one.media for one in parts):
+    async def _prepare(self, job: Job, lease: Lease) -> tuple[Sequence[Prompt | ServiceError], MediaReader]:
+        """A job's prompts, and what has read its media."""
+        read = [*job.queries, *job.inputs] if job.queries else job.inputs
+        every, places = range(len(job.inputs)), [place for one in read for place in one.media]
+        if not places:
             with stage("prepare"):
-                steps = self._reader.prompts(job, None)
-                if is_short(parts):
-                    return all_at_once(steps), None
-                return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None
+                steps = self._reader.prompts(job, self._no_media, every)
+                if is_short(read):
+                    return all_at_once(steps), self._no_media
+                return await self._texts.run_steps(steps, num_chars([one.source for one in read])), self._no_media
         media = MediaReader(self._reader.rules, job.tenant, job.background)
-        if names := media.names_to_ask(place for one in parts for place in one.media):
+        if names := media.names_to_ask(places):
             await self._reader.rules.uuids.ask_others(job.tenant.uuid_scope, names)
-        fetches = self._reader.fetch_steps(job, media)
+        fetches = self._reader.fetch_steps(media, places, per_item=job.per_item)
         if fetches:
             with stage("fetch"):
                 for fetch in fetches:
                     await fetch.run(lease)
         with stage("prepare"):
-            size = sys.maxsize if fetches else num_chars([one.source for one in parts])
-            return await self._headers.run_steps(self._reader.prompts(job, media), size), media
+            size = sys.maxsize if fetches else num_chars([one.source for one in read])
+            return await self._headers.run_steps(self._reader.prompts(job, media, every), size), media
 
 
 def _num_tokens(prepared: Sequence[Prompt | ServiceError]) -> int:

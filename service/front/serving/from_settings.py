@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from service.front.inputs.media_reader import MediaRules
-from service.front.inputs.opening import AudioOpener, PageOpener, VideoOpener
+from service.front.inputs.opening import AudioOpener, FileKind, Opener, PageOpener, VideoOpener
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids
 from service.front.served_model import ServedModel
@@ -83,28 +83,32 @@ def media_rules(
     tower: bytes | None = None,
 ) -> MediaRules:
     """Rules of accepted media and of reading them."""
+    images = model.profile.images
+    images = replace(images, video_rule=video_rule(settings, model)) if images else None
     return MediaRules(
-        image_rule=model.pixel_rule,
+        profile=replace(model.profile, images=images),
         features=feature_rule(settings, model, tower),
         limits=decode_limits(settings),
         uuids=uuids,
         read_options=reading_rule(settings, model),
         local_files=local_files,
-        modalities=model.profile.modalities,
-        video_rule=video_rule(settings, model),
-        audio_rule=model.profile.audios.rule if model.profile.audios else None,
     )
 
 
 def input_reader(settings: Settings, model: ServedModel, tower: bytes, uuids: Uuids, shared: Resources) -> InputReader:
     """Return the reader of the inputs of every request for a model."""
     videos, audio, pages = shared.decoders.videos, shared.decoders.audio, shared.decoders.pages
+    images, openers = model.profile.images, dict[FileKind, Opener]()
+    if videos and images and images.video_rule:
+        openers["video"] = VideoOpener(videos, video_limits(settings))
+    if audio and model.profile.audios:
+        openers["audio"] = AudioOpener(audio, audio_limits(settings))
+    if pages and images:
+        openers["page"] = PageOpener(pages, settings.max_media_bytes)
     return InputReader(
         model=model,
         rules=media_rules(settings, model, uuids, shared.local_files, tower),
         fetching=shared.fetching,
-        videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
-        audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,
-        pages=PageOpener(pages, settings.max_media_bytes) if pages and model.profile.images else None,
+        openers=openers,
         max_answer_bytes=settings.max_features_bytes,
     )

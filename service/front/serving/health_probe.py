@@ -20,6 +20,7 @@ from service.media.audio.samples import Audio
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.key import file_digest
+from service.outputs.ask import Wanted
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
@@ -52,7 +53,7 @@ class HealthProbe:
             ServiceError: there was no answer.
         """
         own, offer = self._model.own, self._model.offer
-        ask = own.of(own.types[:1], offer.dimensions, offer, normalize=True)
+        ask = own.of(Wanted(own.types[:1], offer.dimensions, normalize=True), offer)
         prompts = await asyncio.to_thread(self._prompts)
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):

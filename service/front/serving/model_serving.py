@@ -165,7 +165,7 @@ def _load_model(settings: Settings) -> ServedModel:
     model = load_served_model(
         checkpoint,
         served_names=settings.served_name,
-        family=settings.family,
+        family=settings.family or "",
         strict_reference=settings.strict_reference,
         max_tokens=settings.max_tokens,
     )

@@ -194,17 +194,18 @@ def facts(result: EmbedResult, fingerprint: str) -> Headers:
 
 def observe(result: EmbedResult, context: RequestContext) -> None:
     """Put the facts of a request's inputs into its log line, and count them in metrics once it is answered."""
-    fields = context.log_fields
-    fields["inputs"] = result.num_inputs
-    fields.update(result.counts.log_fields(), batch=result.num_batched)
+    fields, counts = context.log_fields, result.counts
+    fields.update(inputs=result.num_inputs, tokens=counts.num_tokens)
+    fields.update(cache_hits=counts.num_hits, cache_misses=counts.num_misses, batch=result.num_batched)
     if result.errors:
         fields.update(failed=len(result.errors), code=result.errors[0].code)
     note_inside(result.queue_ms, result.inference_ms)
-    DEFERRED.add(partial(_count, result.num_inputs, result.counts, fields.get(TENANT)))
+    DEFERRED.add(partial(_count, result.num_inputs, counts, fields.get(TENANT)))
 
 
 def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:
     if isinstance(tenant, str):
         TENANTS.count(tenant, inputs=num_inputs, tokens=counts.num_tokens)
     metrics.INPUTS.observe(num_inputs)
-    counts.observe()
+    if counts.num_precomputed or counts.num_truncated:
+        counts.observe()

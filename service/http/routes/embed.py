@@ -77,11 +77,15 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     """
     online, caller = call.serving.find(body.model, "vectors"), call.caller
     model = online.model
-    types = embedding_types(body.embedding_types, model.offer)
-    dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
-    asks = asks_of(types, dimensions, model.offer, body.pool_factor)
-    named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
-    check_pooling(body.pool_factor, named, model.offer)
+    types = embedding_types(body.embedding_types or (), model.offer)
+    dimensions = body.output_dimension or model.profile.dimensions
+    if body.output_dimension:
+        model.check_dimensions(dimensions, "output_dimension")
+    asks = asks_of(types, dimensions, model.offer, body.pool_factor or 1.0)
+    # Cohere's clients always send a type, so an instruction goes before it
+    named = None if body.input_type is None else model.instruction_of(body.input_type)
+    if body.pool_factor is not None:
+        check_pooling(body.pool_factor, named or "", model.offer)
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, asks, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)

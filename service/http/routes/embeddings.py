@@ -47,7 +47,9 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         online = serving.find(body.model, "dense", "`/v1/embeddings`")
         name = body.model or online.model.name
         vector_format = VectorFormat.of(body)
-        dimensions = online.model.check_dimensions(body.dimensions, "dimensions")
+        dimensions = body.dimensions or online.model.profile.dimensions
+        if body.dimensions:
+            online.model.check_dimensions(dimensions, "dimensions")
         ask = embeddings_ask(body, dimensions, online.model.offer)
         job = online.reader.embedding_job(body, (ask,), call.caller.tenant)
         id_ = call.context.id
@@ -70,7 +72,7 @@ def embedding_response(
         id_: of the request.
         name: the model's as the request gave it.
     """
-    places = chunk_places(body, [one.chunk.num_tokens for one in result.embedded if one.chunk is not None])
+    places = chunk_places(body, [len(one.prompt.plan.ids) for one in result.embedded]) if body.late_chunking else []
     data = [
         embedding_entry(id_, index, one, vector_format, places[index] if places else UNSET)
         for index, one in enumerate(result.inputs)
@@ -86,7 +88,7 @@ def embedding_entry(
     if isinstance(one, ServiceError):
         return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
     vector = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
-    return EmbeddingData(index=index, embedding=vector, truncated=one.truncated, span=span)
+    return EmbeddingData(index=index, embedding=vector, truncated=one.prompt.truncated, span=span)
 
 
 def _answer(vector: list[float] | str) -> dict[str, Any]:

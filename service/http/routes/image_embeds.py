@@ -52,7 +52,7 @@ async def create_image_embeds(request: AnyRequest) -> ASGIApp:
             dtype,
             caller.tenant,
             per_item=body.on_error == "per_item",
-            background=body.image_background,
+            background=body.image_background or "",
         )
         result = await online.embedder.embed(job, caller)
         observe(result, call.context)

@@ -60,8 +60,8 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
     """The plan that every request for `name`, which is one of `names`, follows."""
     settings = serving.settings
     model, reader = online.model, online.reader
-    offer = model.offer
-    profile, rule, video = model.profile, model.pixel_rule, reader.rules.video_rule
+    offer, profile, rule = model.offer, reader.rules.profile, model.pixel_rule
+    video = profile.images.video_rule if profile.images else None
     return ModelCard(
         id=name,
         created=model.created_s,
@@ -109,11 +109,11 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         max_video_frame_pixels=video.max_frame_pixels if video else None,
         max_video_pixels=video.total_file_pixels if video else None,
         video_size_factor=video.size_factor if video else None,
-        max_video_bytes=settings.max_media_bytes if video and reader.videos else None,
-        max_pdf_bytes=settings.max_media_bytes if reader.pages else None,
+        max_video_bytes=settings.max_media_bytes if "video" in reader.openers else None,
+        max_pdf_bytes=settings.max_media_bytes if "page" in reader.openers else None,
         audio_rate_hz=profile.audios.rule.rate_hz if profile.audios else None,
-        max_audio_bytes=settings.max_media_bytes if reader.audio else None,
-        max_audio_s=settings.max_audio_s if reader.audio else None,
+        max_audio_bytes=settings.max_media_bytes if "audio" in reader.openers else None,
+        max_audio_s=settings.max_audio_s if "audio" in reader.openers else None,
         accepts_token_arrays=settings.token_arrays == "accept",  # noqa: S105  # not that kind of token
         fetches_image_urls=settings.fetches_image_urls,
         fingerprint=online.fingerprint,

@@ -94,8 +94,8 @@ def _as_v1(body: AnyRerankRequest) -> RerankRequest:
 
 def _comparison(call: Call[Any], body: RerankRequest, documents_name: str = "documents") -> Comparison:
     """The comparison that `body` wants, which is the call's own or made of it."""
-    queries = Side("query", body.query, body.max_tokens_per_query)
-    asked = comparison(body, queries, Side(documents_name, body.documents, body.max_tokens_per_doc))
+    queries = Side("query", body.query, body.max_tokens_per_query or 0)
+    asked = comparison(body, queries, Side(documents_name, body.documents, body.max_tokens_per_doc or 0))
     return replace(asked, answer_bytes=call.num_bytes) if body.return_documents else asked
 
 
@@ -135,14 +135,14 @@ def _results(done: ScoredCall, body: RerankRequest) -> list[RerankResult]:
             relevance_score=score,
             document=RerankDocument(text=done.documents.text(index)) if body.return_documents else UNSET,
         )
-        for index, score in done.scores.best(body.top_n)
+        for index, score in done.scores.best(body.top_n or len(done.documents.items))
     ]
 
 
 def _ranks(done: ScoredCall, body: RerankRequest) -> list[TextRank]:
     return [
         TextRank(index=index, score=score, text=done.documents.text(index) if body.return_documents else UNSET)
-        for index, score in done.scores.best(body.top_n)
+        for index, score in done.scores.best(body.top_n or len(done.documents.items))
     ]
 
 

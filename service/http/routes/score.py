@@ -31,8 +31,8 @@ async def score(request: AnyRequest) -> ASGIApp:
         body = call.body
         check_score_request(body)
         queries_name, documents_name = sides_of(body)
-        queries = Side(queries_name, getattr(body, queries_name), body.max_tokens_per_query)
-        documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc)
+        queries = Side(queries_name, getattr(body, queries_name), body.max_tokens_per_query or 0)
+        documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc or 0)
         done = await score_call(call, comparison(body, queries, documents), body.model)
         return await answer(call.serving.turns, lambda: _response(done), done.scores.result, done.fingerprint)
 
@@ -83,8 +83,8 @@ def comparison(body: ScoreRequest | RerankRequest, queries: Side, documents: Sid
         instruction=body.instruction,
         max_prompt_tokens=-1 if body.truncate_prompt_tokens is None else body.truncate_prompt_tokens,
         cut_side=body.truncation_side or "right",
-        background=body.image_background,
-        part_order=body.part_order,
+        background=body.image_background or "",
+        part_order=body.part_order or "reference",
         per_item=body.on_error == "per_item",
         wants_raw=body.raw_scores is True or body.use_activation is False,
     )

@@ -36,6 +36,7 @@ from service.outputs.ask import OutputAsk
 from service.outputs.dense import DenseAsk
 from service.outputs.printing import NumberList
 from service.outputs.sparse import SPARSE, SparseAsk, SparsePairs, check_side
+from service.prompt.conversation import Conversation
 from service.prompt.truncation import Side, Truncation
 
 
@@ -45,8 +46,10 @@ async def embed_tei(request: AnyRequest) -> ASGIApp:
     with await read_call(request, TeiEmbedRequest) as call:
         online = call.serving.find(None, "dense", "`/embed`")
         model, body = online.model, call.body
+        if body.dimensions:
+            model.check_dimensions(body.dimensions, "dimensions")
         ask = DenseAsk(
-            dimensions=model.check_dimensions(body.dimensions, "dimensions"),
+            dimensions=body.dimensions or model.profile.dimensions,
             normalize=model.profile.normalize if body.normalize is None else body.normalize,
         )
         job = _job(body, model, call.caller.tenant, ask)
@@ -61,7 +64,8 @@ async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
     with await read_call(request, TeiSparseRequest) as call:
         online = call.serving.find(None, "sparse", "`/embed_sparse`")
         model = online.model
-        check_side(call.body.prompt_name, "prompt_name", [*model.input_types], model.offer)  # no room for a warning
+        if call.body.prompt_name is None:  # the answer has no room for a warning
+            check_side("prompt_name", [*model.input_types], model.offer)
         ask = SparseAsk(dimensions=model.profile.dimensions)
         job = _job(call.body, model, call.caller.tenant, ask)
         result = await online.embedder.embed(job, call.caller)
@@ -102,7 +106,8 @@ def _job(
     Raises:
         InputError: the model has no such prompt.
     """
-    options = PromptOptions(named_instruction=model.instruction_of(body.prompt_name, "prompt_name"))
+    named = None if body.prompt_name is None else model.instruction_of(body.prompt_name, "prompt_name")
+    options = PromptOptions(Conversation(named), is_named=True)
     inputs = (
         [JobInput("inputs", body.inputs, (), options)]
         if isinstance(body.inputs, str)

@@ -56,13 +56,15 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         check_tokenize_request(body)
         online = serving.find(body.model, "prompt")
         with_strs = body.return_token_strs or False
-        dimensions = online.model.check_dimensions(body.dimensions, "dimensions")
+        dimensions = body.dimensions or online.model.profile.dimensions
+        if body.dimensions:
+            online.model.check_dimensions(dimensions, "dimensions")
         as_embedded = as_embedding_request(body)
-        asks = (embeddings_ask(as_embedded, dimensions, online.model.offer),)  # no vector is made
-        job = online.reader.embedding_job(as_embedded, asks, tenant)
+        ask = embeddings_ask(as_embedded, dimensions, online.model.offer)  # no vector is made
+        job = online.reader.embedding_job(as_embedded, (ask,), tenant)
         # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
         # late chunking repeat less than twice as much.
-        num_repeats = 3 if job.joins_inputs else 1
+        num_repeats = 3 if ask.joins_inputs else 1
         max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
         lease = serving.answers.take_answer(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
         try:

@@ -96,7 +96,9 @@ class StreamTally:
             "failed": self.num_failed,
             "complete": self.is_complete,
             "inputs": self.num_answered + self.num_failed,
-            **self.counts.log_fields(),
+            "tokens": self.counts.num_tokens,
+            "cache_hits": self.counts.num_hits,
+            "cache_misses": self.counts.num_misses,
             "batch": self._num_batched,
         }
 

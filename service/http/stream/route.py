@@ -22,7 +22,7 @@ from service import metrics
 from service.errors import UnavailableError
 from service.front.admission.load import NOTHING, ONE_MORE, Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
-from service.front.inputs.lengths import embedding_truncation
+from service.front.inputs.sources import embedding_truncation
 from service.front.serving.fingerprint import fingerprint_in_order
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
@@ -68,11 +68,15 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
         raise UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
     online = serving.find(options.model, "dense", "`/v1/embeddings/stream`")
     name = options.model or online.model.name
-    online.model.check_instruction(options.instruction)
-    online.model.instruction_of(options.input_type)
-    online.model.keeps_order(options.part_order)
+    online.model.check_instruction(options.instruction or "")
+    if options.input_type is not None:
+        online.model.instruction_of(options.input_type)
+    if options.part_order == "as_written":
+        online.model.check_order()
     embedding_truncation(base, online.model.profile.max_tokens)
-    dimensions = online.model.check_dimensions(base.dimensions, "dimensions")
+    dimensions = base.dimensions or online.model.profile.dimensions
+    if base.dimensions:
+        online.model.check_dimensions(dimensions, "dimensions")
     ask = embeddings_ask(base, dimensions, online.model.offer)
     caller = caller_of(context, serving.settings.request_timeout_s)
     rate_limit = StreamRateLimit(context.meter)

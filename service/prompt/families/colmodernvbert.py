@@ -62,7 +62,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         normalize=True,
         dimensions=width,
         min_dimensions=width,
-        matryoshka=None,
+        matryoshka=(),
         max_tokens=positive(text, "max_position_embeddings"),
         modalities=("text", "image"),
         images=ImageProfile(pixel_rule=rule, feature_width=width, image_pad=block.image, video_pad=num_ids),

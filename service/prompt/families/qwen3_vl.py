@@ -49,7 +49,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     text, vision = files.section("text_config"), files.section("vision_config")
     _check_patches(vision)
     dimensions = positive(text, "hidden_size")
-    matryoshka = files.matryoshka(dimensions)
+    matryoshka = files.matryoshka(dimensions) or ()
     tokens = special_tokens(files, {})
     pixel_rule, num_levels = _pixel_rule(files.config), 1 + _num_deepstack(vision)
     images = ImageProfile(

@@ -43,15 +43,19 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
     markers = _markers(found.markers, ids, {token["content"] for token in added})
     specials = {token["content"]: token["id"] for token in added if token.get("special")}
     specials |= {marker: ids[marker] for marker in markers}
-    filling = None if found.expansion is None else _filling(found.expansion, files, ids, max_positions)
+    fillings = {QUERY: QueryExpansion(), DOCUMENT: QueryExpansion()}
+    if found.expansion is not None:
+        fillings[QUERY] = _filling(found.expansion, files, ids, max_positions)
     roles: dict[str, PromptRole] = {}
-    for index, name in enumerate((QUERY, DOCUMENT)):
+    for index, (name, filling) in enumerate(fillings.items()):
         pieces, prefix = _split(found.prefixes[index], specials)
+        longest = found.lengths[index] or profile.max_tokens
         roles[name] = PromptRole(
             markers=pieces,
             prefix=prefix,
-            max_tokens=_longest(found.lengths[index] or profile.max_tokens, max_positions, filling, name),
-            filling=filling if name == QUERY else None,
+            # a query may be as long as what it is filled up to, whatever else the files say
+            max_tokens=min(max(longest, filling.num_tokens), max_positions),
+            filling=filling,
             skipped_ids=frozenset(ids[word] for word in found.skiplists[index] if word in ids),
         )
     return replace(
@@ -67,12 +71,6 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
         markers=markers,
         similarity="mean_max_sim" if found.is_mean else "cosine",
     )
-
-
-def _longest(wanted: int, max_positions: int, filling: QueryExpansion | None, name: str) -> int:
-    """The longest prompt of a role. A query may be as long as what it is filled up to, whatever else the files say."""
-    floor = filling.num_tokens if filling is not None and name == QUERY else 0
-    return min(max(wanted, floor), max_positions)
 
 
 def _markers(wanted: Sequence[str], ids: Mapping[str, int], added: set[str]) -> tuple[str, ...]:

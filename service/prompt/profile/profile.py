@@ -17,7 +17,7 @@ from service.media.video.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.cutting import Cutting, cut_text
 from service.prompt.piece import Piece
-from service.prompt.roles import DOCUMENT, PromptRole
+from service.prompt.roles import DOCUMENT, NO_ROLE, PromptRole
 
 Modality = Literal["text", "image", "video", "audio"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
@@ -28,16 +28,14 @@ OutputKind = Literal["dense", "sparse", "multi", "score"]
 """A kind of output, a class of `service.outputs`."""
 
 
-def input_types(
-    default: str, *, query: str | None = None, document: str | None = None, image: str | None = None
-) -> Mapping[str, str]:
-    """Instruction by Cohere's `input_type`: `default` where a role has none of its own."""
+def input_types(default: str, **own: str) -> Mapping[str, str]:
+    """Instruction by Cohere's `input_type`; `own` may have a `query`, a `document` and an `image`, else `default`."""
     return {
-        "search_document": default if document is None else document,
-        "search_query": default if query is None else query,
+        "search_document": own.get("document", default),
+        "search_query": own.get("query", default),
         "classification": default,
         "clustering": default,
-        "image": default if image is None else image,
+        "image": own.get("image", default),
     }
 
 
@@ -75,11 +73,11 @@ class Padding:
 
     Attributes:
         token_id: what they are.
-        num_tokens: length that a text is brought to.
+        num_tokens: length that a text is brought to; 0: none is padded.
     """
 
-    token_id: int
-    num_tokens: int
+    token_id: int = 0
+    num_tokens: int = 0
 
     def fill(self, token_ids: Sequence[int]) -> list[int]:
         """The tokens, padded."""
@@ -115,8 +113,8 @@ class Profile:
     """Length of the full vector."""
     min_dimensions: int
     """Shortest prefix offered."""
-    matryoshka: tuple[int, ...] | None
-    """The lengths offered, ascending; None: any from `min_dimensions` to `dimensions`."""
+    matryoshka: tuple[int, ...]
+    """The lengths offered, ascending; empty: any from `min_dimensions` to `dimensions`."""
     max_tokens: int
     """Longest prompt, visual tokens included."""
     modalities: tuple[Modality, ...]
@@ -136,8 +134,8 @@ class Profile:
     """Default of the request's flag of the same name."""
     lower_case: bool = False
     """Make texts lower case before they are tokenized."""
-    padding: Padding | None = None
-    """Padding of texts; None: no padding."""
+    padding: Padding = Padding()
+    """Of texts."""
     cutting: Cutting = cut_text
     """Chooses the tokens that are cut from a prompt that is too long, where a request allows it."""
     roles: Mapping[str, PromptRole] = field(default_factory=dict)
@@ -174,9 +172,9 @@ class Profile:
         """True if the template has a place for parts in any order, and so may be given them as they were written."""
         return bool(getattr(self.layout, "keeps_order", False))
 
-    def role(self, conversation: Conversation) -> PromptRole | None:
+    def role(self, conversation: Conversation) -> PromptRole:
         """The role of a conversation that `layout` takes, in late interaction over texts."""
-        return self.roles.get(conversation.instruction or DOCUMENT)
+        return self.roles.get(conversation.instruction or DOCUMENT, NO_ROLE)
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""
@@ -201,6 +199,6 @@ class Profile:
 
     def offers(self, dimensions: int) -> bool:
         """True where a vector may be cut to this length."""
-        if self.matryoshka is not None:
+        if self.matryoshka:
             return dimensions in self.matryoshka
         return self.min_dimensions <= dimensions <= self.dimensions

@@ -52,7 +52,7 @@ class Qwen2VLFiles:
     tokens: SpecialTokens
     dimensions: int
     min_dimensions: int
-    matryoshka: tuple[int, ...] | None
+    matryoshka: tuple[int, ...]
     max_positions: int
     images: ImageProfile
     prompts: Mapping[str, str]
@@ -79,7 +79,7 @@ class Qwen2VLFiles:
             image_pad=tokens.image_pad,
             video_pad=tokens.video_pad,
         )
-        matryoshka = files.matryoshka(dimensions)
+        matryoshka = files.matryoshka(dimensions) or ()
         least = 1 if files.config.get("is_matryoshka") is True else dimensions
         shortest = matryoshka[0] if matryoshka else least
         max_positions = positive(text, "max_position_embeddings")

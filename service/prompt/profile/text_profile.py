@@ -38,10 +38,10 @@ def make_text_profile(
     positions: str = "max_position_embeddings",
     first_position: int = 0,
     matryoshka: Sequence[int] = (),
-    min_dimensions: int | None = None,
+    min_dimensions: int = 0,
     pooling: Pooling | None = None,
     prompts: Mapping[str, str] | None = None,
-    model_class: str | None = None,
+    model_class: str = "",
 ) -> Profile:
     """Join what config.json, tokenizer.json and the sentence-transformers files say.
 
@@ -50,9 +50,9 @@ def make_text_profile(
 
     Args:
         first_position: number of the first position; those before it are not for tokens.
-        min_dimensions: shortest prefix, where they were trained for any from it on.
+        min_dimensions: shortest prefix, where they were trained for any from it on; else 0.
         prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
-        model_class: class in transformers that loads the weights; None: the one of config.json's `model_type`.
+        model_class: class in transformers that loads the weights; empty: the one of config.json's `model_type`.
 
     Raises:
         CheckpointError: files are missing, damaged, or ask for what is not supported.
@@ -66,7 +66,7 @@ def make_text_profile(
     full = found.dimensions or positive(files.config, width)
     offered = _offered(files, full, matryoshka, min_dimensions)
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
-    if offered is not None:
+    if offered:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
     max_positions = positive(files.config, positions) - first_position
     profile = Profile(
@@ -120,14 +120,10 @@ def text_family(
     )
 
 
-def _offered(
-    files: CheckpointFiles, full: int, matryoshka: Sequence[int], min_dimensions: int | None
-) -> tuple[int, ...] | None:
-    declared = files.matryoshka(full)
-    if declared is not None or files.config.get("is_matryoshka") is True:
+def _offered(files: CheckpointFiles, full: int, matryoshka: Sequence[int], min_dimensions: int) -> tuple[int, ...]:
+    declared = files.matryoshka(full) or ()
+    if declared or files.config.get("is_matryoshka") is True or 0 < min_dimensions < full:
         return declared
-    if min_dimensions is not None and min_dimensions < full:
-        return None
     return tuple(sorted({*(length for length in matryoshka if length < full), full}))
 
 

@@ -73,7 +73,7 @@ def make_tower_profile(
         protected=_protected(files),
         layout=layout,
         lower_case=lower_case,
-        padding=Padding(_pad_token(files), max_tokens) if is_padded else None,
+        padding=Padding(_pad_token(files), max_tokens) if is_padded else Padding(),
     )
 
 

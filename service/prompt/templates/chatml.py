@@ -68,7 +68,7 @@ class ChatML:
 
         Source: docs/notes/qwen3-vl-embedding.md.
         """
-        is_open = conversation.continue_final_message or False
+        is_open = conversation.continue_final_message
         asked = conversation.add_generation_prompt
         start, end = TokenPiece(self.tokens.im_start), TokenPiece(self.tokens.im_end)
         given, default = conversation.instruction, self.default_instruction

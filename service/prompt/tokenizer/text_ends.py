@@ -51,7 +51,7 @@ def as_its_class_ends(
     Raises:
         CheckpointError: files contradict each other, or name a token that is not there.
     """
-    ends = own = read_ends(content.get("post_processor"))
+    ends = own = read_ends(content.get("post_processor") or {})
     if class_name in NAMED_ENDS:
         head, tail = (_id(named, name, ids, default) for name, default in NAMED_ENDS[class_name])
         ends = Ends((head,), (tail,))
@@ -61,9 +61,8 @@ def as_its_class_ends(
     return content if ends == own else content | {"post_processor": _template(ends, {i: t for t, i in ids.items()})}
 
 
-def read_ends(post_processor: Mapping[str, Any] | None) -> Ends:
+def read_ends(own: Mapping[str, Any]) -> Ends:
     """Read the tokens that a post-processor puts around one text."""
-    own = post_processor or {}
     match own.get("type"):
         case "TemplateProcessing":
             pieces = own["single"]

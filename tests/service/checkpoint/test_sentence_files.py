@@ -200,12 +200,12 @@ def test_prompts_become_input_types_and_the_default(folder: Folder) -> None:
 
 def test_shorter_vectors_are_offered_where_something_says_so(folder: Folder) -> None:
     assert load_profile(folder()).matryoshka == (32,)
-    assert load_profile(folder(config={"is_matryoshka": True})).matryoshka is None
+    assert load_profile(folder(config={"is_matryoshka": True})).matryoshka == ()
     assert load_profile(folder(config={"matryoshka_dimensions": [8, 16]})).matryoshka == (8, 16, 32)
     gemma = {"model_type": "gemma3_text", "hidden_size": 768}
     assert load_profile(folder(config=gemma)).matryoshka == (128, 256, 512, 768)
     qwen = load_profile(folder(config={"model_type": "qwen3", "hidden_size": 1024}))
-    assert (qwen.min_dimensions, qwen.matryoshka) == (32, None)
+    assert (qwen.min_dimensions, qwen.matryoshka) == (32, ())
 
 
 def test_a_length_that_the_files_cut_to_is_the_models_own(folder: Folder) -> None:

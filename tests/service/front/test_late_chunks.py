@@ -9,11 +9,15 @@ from service.outputs.block import Vector
 from service.outputs.chunks import ChunksAsk
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
-from service.prompt.prompt import Chunk, Prompt
+from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 
 
-def window(number: int, row: bytes, *chunks: Chunk, is_cached: bool = False) -> EmbeddedInput:
+def chunk(num_tokens: int, *, truncated: bool = False) -> Prompt:
+    return Prompt(TokenPlan([7] * num_tokens), (), truncated)
+
+
+def window(number: int, row: bytes, *chunks: Prompt, is_cached: bool = False) -> EmbeddedInput:
     prompt = Prompt(
         TokenPlan(list(range(10 * number))), (), truncated=any(chunk.truncated for chunk in chunks), chunks=chunks
     )
@@ -23,16 +27,16 @@ def window(number: int, row: bytes, *chunks: Chunk, is_cached: bool = False) -> 
 
 
 def test_each_chunk_has_its_part_of_every_row_and_windows_are_counted_once() -> None:
-    first = window(1, b"aaaabbbb", Chunk(3, False), Chunk(5, True))
-    second = window(2, b"cccc", Chunk(12, False), is_cached=True)
+    first = window(1, b"aaaabbbb", chunk(3), chunk(5, truncated=True))
+    second = window(2, b"cccc", chunk(12), is_cached=True)
     result = by_chunk(EmbedResult([first, second], 1.5))
     assert [one.vector.rows for one in result.embedded] == [
         {"float32": b"aaaa", "ubinary": b"a"},
         {"float32": b"bbbb", "ubinary": b"b"},
         {"float32": b"cccc", "ubinary": b"c"},
     ]
-    assert [one.truncated for one in result.embedded] == [False, True, False]
-    assert [one.chunk.num_tokens for one in result.embedded if one.chunk] == [3, 5, 12]
+    assert [one.prompt.truncated for one in result.embedded] == [False, True, False]
+    assert [len(one.prompt.plan.ids) for one in result.embedded] == [3, 5, 12]
     counts = result.counts
     assert (counts.num_tokens, counts.num_cached_tokens, counts.num_truncated) == (30, 20, 1)
     assert (result.media_ms, result.queue_ms, result.inference_ms) == (1.5, 2.0, 4.0)

@@ -124,7 +124,7 @@ def test_spans_cover_all_tokens_of_a_lone_window_and_none_twice(family: Family) 
     places = [place for first, stop in window.plan.spans for place in range(first, stop)]
     assert places == list(range(len(window.plan.ids)))
     alone = [len(family.tokenizer.encode(chunk).ids) for chunk in WORDS]
-    assert [chunk.num_tokens for chunk in window.chunks[1:]] == alone[1:]
+    assert [len(chunk.plan.ids) for chunk in window.chunks[1:]] == alone[1:]
 
 
 @pytest.mark.parametrize("name", ["xlm_roberta", "roberta"])
@@ -138,7 +138,7 @@ def test_a_later_window_repeats_the_prefix_and_the_last_tokens_before_it(
     assert len(windows) > 2
     (whole,) = family.windows(chunks, instruction=prefix)
     tail = list(family.tokenizer.tail_token_ids)
-    around = whole.plan.ids[: -len(tail) - sum(chunk.num_tokens for chunk in whole.chunks)]
+    around = whole.plan.ids[: -len(tail) - sum(len(chunk.plan.ids) for chunk in whole.chunks)]
     assert around == family.whole("", instruction=prefix).plan.ids[: len(around)]
     text = whole.plan.ids[len(around) : -len(tail)]
     room = limit - len(around) - len(tail)
@@ -147,9 +147,9 @@ def test_a_later_window_repeats_the_prefix_and_the_last_tokens_before_it(
         assert len(window.plan.ids) <= limit
         assert window.plan.ids[: len(around)] == around
         assert window.plan.ids[-len(tail) :] == tail
-        own = sum(chunk.num_tokens for chunk in window.chunks)
+        own = sum(len(chunk.plan.ids) for chunk in window.chunks)
         num_context = len(window.plan.ids) - len(around) - len(tail) - own
-        assert num_context == min(CONTEXT_TOKENS, room // 2, room - window.chunks[0].num_tokens, begun)
+        assert num_context == min(CONTEXT_TOKENS, room // 2, room - len(window.chunks[0].plan.ids), begun)
         assert window.plan.ids[len(around) : -len(tail)] == text[begun - num_context : begun + own]
         first = 0 if number == 0 else len(around) + num_context
         last = len(window.plan.ids) if number == len(windows) - 1 else len(window.plan.ids) - len(tail)
@@ -162,7 +162,7 @@ def test_a_prefix_whose_last_blank_is_the_first_words_is_read_with_that_word(rob
     around = [*roberta.tokenizer.head_token_ids, *roberta.tokenizer.encode("query:").ids]
     (window,) = roberta.windows(["the quick", " fox"], instruction="query: ")
     assert window.plan.ids[len(around) :][:1] == roberta.tokenizer.encode(" the").ids[:1]
-    assert window.chunks[0].num_tokens == len(roberta.tokenizer.encode(" the quick").ids)
+    assert len(window.chunks[0].plan.ids) == len(roberta.tokenizer.encode(" the quick").ids)
 
 
 @pytest.mark.parametrize("chunks", [["", "b"], ["a", ""], ["a", "", "b"], ["a", " \n", "b"]])

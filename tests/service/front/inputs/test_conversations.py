@@ -9,7 +9,7 @@ from service.front.inputs.conversations import read_conversation
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.sources import embed_inputs
 from service.front.job import PromptOptions
-from service.prompt.conversation import Turn
+from service.prompt.conversation import Conversation, Turn
 from tests.builders import image_file, noise
 
 
@@ -19,7 +19,7 @@ def test_within_a_turn_images_come_first_and_texts_join_with_nothing_between() -
     first, second = (ImageUrlPart(image_url=name) for name in images)
     parts = [TextPart(text="Com"), first, TextPart(text="pare"), second, TextPart(text="")]
     request = EmbedRequest(inputs=[Content(content=parts)])
-    (one,) = embed_inputs(request, PromptOptions("Find it"))
+    (one,) = embed_inputs(request, PromptOptions(Conversation("Find it")))
     assert [place.param for place in one.media] == ["inputs[0].content[1]", "inputs[0].content[3]"]
     conversation = read_conversation(one, cast(MediaReader, reader), 0)
     assert conversation.turns == (Turn("user", (*images.values(), "Compare")),)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.front.inputs.data_uris import is_media_uri
+from service.front.inputs.checking import uri_kind
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from service.front.inputs.data_uris import is_media_uri
     ],
 )
 def test_a_data_uri_of_a_medium(text: str) -> None:
-    assert is_media_uri(text)
+    assert uri_kind(text)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_data_uri_of_a_medium(text: str) -> None:
     ],
 )
 def test_another_text(text: str) -> None:
-    assert not is_media_uri(text)
+    assert not uri_kind(text)
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_another_text(text: str) -> None:
 )
 def test_a_long_text_is_passed_over_once(text: str) -> None:
     """A search that goes back would take hours here."""
-    assert not is_media_uri(text)
+    assert not uri_kind(text)

@@ -12,13 +12,14 @@ from schemas.content.parts import ImageUrlPart
 from service.errors import MediaError, UnavailableError
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.media_reader import MediaReader, MediaRules
-from service.front.placed_media import PlacedMedia
+from service.front.job import PlacedMedia
 from service.front.tenant import Tenant
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
-from service.media.resize.image_rule import PixelRule
+from service.prompt.detect import load_profile
 from service.settings import Settings
 from tests.builders import own_uuids
+from tests.conftest import CHECKPOINT
 from tests.media_host import MediaHost, reply
 
 
@@ -40,7 +41,7 @@ def run(
     fetching = Fetching.of(settings)
     assert fetching is not None
     rule = FeatureRule(hidden=8, width=8)
-    rules = MediaRules(image_rule=PixelRule(), features=rule, limits=DecodeLimits(), uuids=own_uuids(0))
+    rules = MediaRules(profile=load_profile(CHECKPOINT), features=rule, limits=DecodeLimits(), uuids=own_uuids(0))
     images = MediaReader(rules, Tenant("", b"tenant", b"names"))
     places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, ImageUrlPart(image_url=url)) for i, url in enumerate(urls)]
     step = fetching.step(images, places, per_item=per_item)

@@ -7,7 +7,6 @@ import pytest
 from schemas.content.parts import Content
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
-from service.fairness.threads import all_at_once
 from service.front.inputs.parts import PartSize, parts_of
 from service.front.job import Job
 from service.front.tenant import SERVICE
@@ -17,7 +16,7 @@ from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 from tests.bench.checkpoint import minilm
-from tests.builders import user
+from tests.builders import prompts_of, user
 from tests.service.front.inputs.test_reader import input_reader
 
 READER = input_reader()
@@ -50,7 +49,6 @@ def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() ->
 @pytest.mark.parametrize(
     "fields",
     [
-        {"input": MANY[: SIZE.num_inputs]},
         {"input": [*MANY, "x" * 100_000]},  # may have too many tokens, and is not to be cut
         {"input": [[1, 2]] * 300},
         {"inputs": [Content(content=text) for text in MANY]},
@@ -58,7 +56,7 @@ def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() ->
         {"input": MANY, "add_special_tokens": False, "add_generation_prompt": False, "truncate_prompt_tokens": 4},
     ],
 )
-def test_a_job_that_is_small_or_may_be_refused_runs_whole(fields: dict[str, object]) -> None:
+def test_a_job_that_may_be_refused_runs_whole(fields: dict[str, object]) -> None:
     assert parts_in(job_of(**fields)) == []
 
 
@@ -69,8 +67,8 @@ def test_texts_of_any_length_run_in_parts_where_none_is_refused_for_all(more: di
 
 def test_parts_have_the_prompts_of_the_whole() -> None:
     job = job_of(input=[*MANY, "x" * 100_000], on_error="per_item")
-    whole = all_at_once(READER.prompts(job, None))
-    parts = [one for part in parts_in(job) for one in all_at_once(READER.prompts(job, None, part))]
+    whole = prompts_of(READER, job)
+    parts = [one for part in parts_in(job) for one in prompts_of(READER, job, part)]
     assert parts[:-1] == whole[:-1]
     assert all(isinstance(one, Prompt) for one in whole[:-1])
     refused = parts[-1]

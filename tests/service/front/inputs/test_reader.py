@@ -11,7 +11,6 @@ import pytest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.checkpoint.hub import find_checkpoint
 from service.errors import InputError, ServiceError
-from service.fairness.threads import all_at_once
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.serving.from_settings import media_rules
@@ -20,7 +19,7 @@ from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from tests.builders import own_uuids
+from tests.builders import own_uuids, prompts_of
 from tests.conftest import CHECKPOINT
 
 
@@ -39,7 +38,7 @@ def test_an_error_in_the_place_of_an_input_does_not_keep_the_request() -> None:
     gc.collect()
     gc.disable()
     try:
-        prepared = all_at_once(reader.prompts(job, None))
+        prepared = prompts_of(reader, job)
         refused, prompt = prepared
         assert isinstance(refused, ServiceError)
         assert isinstance(prompt, Prompt)
@@ -62,8 +61,8 @@ def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_p
     last = reader.model.num_embedded - 1
     asks = (DenseAsk(dimensions=reader.model.profile.dimensions),)
     whole = reader.embedding_job(EmbeddingRequest(input=[[1, 99]]), asks, SERVICE.tenant)
-    assert all_at_once(reader.prompts(whole, None)) == [Prompt(TokenPlan([1, 99]), (), truncated=False)]
+    assert prompts_of(reader, whole) == [Prompt(TokenPlan([1, 99]), (), truncated=False)]
     beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, num_rows]]), asks, SERVICE.tenant)
     with pytest.raises(InputError, match=f"a token id from 0 to {last}, got the token id {num_rows}") as caught:
-        all_at_once(reader.prompts(beyond, None))
+        prompts_of(reader, beyond)
     assert caught.value.param == "input[0][2]"

@@ -10,12 +10,9 @@ from schemas.content.parts import ImageUrlPart, TextPart
 from schemas.content.scored import RerankItem
 from service.checkpoint.hub import find_checkpoint
 from service.errors import ServiceError
-from service.fairness.threads import all_at_once
-from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.pairs import with_short_texts
 from service.front.inputs.reader import InputReader
-from service.front.scoring.comparison import Comparison, Side
-from service.front.scoring.score_job import score_job
+from service.front.scoring.comparison import Comparison, Side, score_job
 from service.front.served_model import ServedModel, load_served_model
 from service.front.serving.choice import choose
 from service.front.serving.from_settings import media_rules
@@ -27,7 +24,7 @@ from service.prompt.piece import Piece
 from service.prompt.profile.profile import Scoring
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from tests.builders import own_uuids
+from tests.builders import own_uuids, prompts_of
 from tests.conftest import CHECKPOINT, image
 
 PICTURE = RerankItem(content=[ImageUrlPart(image_url=image(1)), TextPart(text="a door")])
@@ -60,7 +57,7 @@ class PairReader:
         job = score_job(self.model, asked, SERVICE.tenant)
         assert job.asks == (ScoreAsk(),)
         self.seen.clear()
-        return all_at_once(self._reader.prompts(job, MediaReader(self._reader.rules, SERVICE.tenant)))
+        return prompts_of(self._reader, job)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +93,7 @@ def test_the_picture_of_a_query_is_opened_once(reader: PairReader) -> None:
 def test_the_texts_of_each_side_have_a_limit_of_their_own(reader: PairReader) -> None:
     asked = Comparison(queries=Side("query", "a b c d e f", 2), documents=Side("documents", ["a b c d e f"], 4))
     reader.seen.clear()
-    all_at_once(reader._reader.prompts(score_job(reader.model, asked, SERVICE.tenant), None))
+    prompts_of(reader._reader, score_job(reader.model, asked, SERVICE.tenant))
     assert texts(reader) == [("a b", "a b c d")]
 
 

@@ -14,7 +14,7 @@ Variant = Callable[..., Path]
 
 def test_the_oracles_checkpoint_gives_the_reference_profile(checkpoint: Path) -> None:
     profile = load_profile(checkpoint)
-    assert (profile.dimensions, profile.min_dimensions, profile.matryoshka) == (128, 64, None)
+    assert (profile.dimensions, profile.min_dimensions, profile.matryoshka) == (128, 64, ())
     assert profile.images.feature_width == 3 * 128
     assert (profile.pooling, profile.normalize, profile.max_tokens) == ("last_token", True, 8192)
     assert profile.modalities == ("text", "image", "video")
@@ -69,12 +69,12 @@ def test_a_pixel_limit_that_cannot_be_stops_the_start(variant: Variant, own: obj
     [
         ({"matryoshka_dimensions": [32, 96]}, (32, 96, 128), 32),
         ({"matryoshka_dimensions": [128]}, (128,), 128),
-        ({"is_matryoshka": True}, None, 64),
+        ({"is_matryoshka": True}, (), 64),
         ({"is_matryoshka": False}, (128,), 128),
     ],
 )
 def test_config_overrides_the_lengths_offered(
-    variant: Variant, keys: dict[str, object], matryoshka: tuple[int, ...] | None, minimum: int
+    variant: Variant, keys: dict[str, object], matryoshka: tuple[int, ...], minimum: int
 ) -> None:
     profile = load_profile(variant(lambda config: config.update(keys)))
     assert (profile.matryoshka, profile.min_dimensions) == (matryoshka, minimum)
