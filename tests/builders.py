@@ -60,7 +60,7 @@ def image_file(encoded: bytes | Image.Image, rule: ImageRule | None = None, **op
     return open_image(file, DecodeLimits(), rule or PixelRule(), **options)
 
 
-def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool) -> Conversation:
+def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: Any) -> Conversation:
     """A conversation of one user turn."""
     return Conversation(instruction, (Turn("user", (*images, text)),), **flags)
 

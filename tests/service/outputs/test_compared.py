@@ -69,6 +69,6 @@ def test_a_sparse_product_is_that_of_the_vectors_with_their_zeros(num_query: int
 def test_the_best_come_first_and_equals_in_the_order_of_the_request() -> None:
     failed = InputError("invalid_request", "no")
     scores = Scores([0.5, 2.0, failed, 0.5, -1.0], EmbedResult([], 0.0))
-    assert scores.best(None) == [(1, 2.0), (0, 0.5), (3, 0.5), (4, -1.0)]
+    assert scores.best(5) == [(1, 2.0), (0, 0.5), (3, 0.5), (4, -1.0)]
     assert scores.best(2) == [(1, 2.0), (0, 0.5)]
     assert scores.errors == [failed]

@@ -154,7 +154,7 @@ def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, im
 def test_each_flag_does_what_it_says(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
     system = "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
 
-    def text_of(**flags: bool | None) -> str:
+    def text_of(**flags: bool) -> str:
         return tokenizer.decode(builder.build(user("x", **flags), WHOLE).plan.ids).removeprefix(system)
 
     assert text_of(add_generation_prompt=False) == "<|im_start|>user\nx<|im_end|>\n<|endoftext|>"

@@ -54,7 +54,7 @@ def test_texts_together_have_the_prompts_that_they_have_alone(builder: PromptBui
 def test_a_text_that_is_cut_is_cut_where_it_is_alone_or_left_to_that(
     tokenizer: PromptTokenizer, header: str, side: str | None
 ) -> None:
-    profile = replace(load_profile(CHECKPOINT), layout=PlainText({}, header), padding=None)
+    profile = replace(load_profile(CHECKPOINT), layout=PlainText({}, header))
     builder = PromptBuilder(profile, tokenizer)
     truncation = Truncation(12, side)  # type: ignore[arg-type]
     texts = ["one two three", "a b c d e f g h i j k l m n o p q r s t", ""]
