@@ -12,9 +12,8 @@ from service.checkpoint.hub import Checkpoint
 from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError
 from service.media.resize.image_rule import ImageRule
-from service.outputs.ask import OutputAsk
+from service.outputs.ask import Offer, OutputAsk
 from service.outputs.kinds import KINDS
-from service.outputs.offer import Offer
 from service.prompt.build import PromptBuilder
 from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration

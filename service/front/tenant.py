@@ -5,9 +5,6 @@ import math
 
 import msgspec
 
-NO_CREDENTIALS = hashlib.sha256(b"").digest()
-"""The scope of names for images of all who send no Authorization header."""
-
 
 class Tenant(msgspec.Struct, frozen=True):
     """Those who share caches, names for images and a share of the queue.
@@ -29,13 +26,17 @@ class Tenant(msgspec.Struct, frozen=True):
         return cls(name, salt, salt)
 
     @classmethod
-    def without_key(cls, header: bytes = b"") -> "Tenant":
+    def without_key(cls, header: bytes) -> "Tenant":
         """Everybody, where no keys are asked for: one tenant, with names for images by credentials.
 
         Args:
             header: the Authorization header that came, for a proxy in front that checks it.
         """
-        return cls("", b"", hashlib.sha256(header).digest() if header else NO_CREDENTIALS)
+        return cls("", b"", hashlib.sha256(header).digest())
+
+
+ANYONE = Tenant.without_key(b"")
+"""All who send no Authorization header, where no keys are asked for."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -54,5 +55,5 @@ class Caller(msgspec.Struct, frozen=True):
     wants_fresh: bool = False
 
 
-SERVICE = Caller(Tenant.without_key(), wants_fresh=True)
+SERVICE = Caller(ANYONE, wants_fresh=True)
 """The service itself, when it asks its own question: the answer has to show that the model runs."""

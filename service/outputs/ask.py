@@ -1,6 +1,7 @@
-"""A request's asks of the model, one for each output. Each kind of output is a subclass in a file of its own."""
+"""Asks of the model, one for each output, each kind a subclass in a file of its own; and what a model offers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import msgspec
@@ -8,9 +9,9 @@ import numpy as np
 
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
+from service.checkpoint.reranker_files import Activation
 from service.fairness.threads import Steps
 from service.outputs.block import Row, Rows
-from service.outputs.offer import Offer
 from service.outputs.plan import TokenPlan
 from service.outputs.printing import DeferredValue
 
@@ -19,6 +20,39 @@ Needs = Literal["nothing", "pooled", "all"]
 
 Compare = tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]]]
 """Functions that read a row, and that compare what a query and a document have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The outputs of one model.
+
+    Attributes:
+        name: of the model, for errors.
+        kinds: that it gives, its own first.
+        dimensions: of a vector.
+        normalize: vectors are brought to length 1.
+        pooling: in the word of the checkpoint's files.
+        similarity: by which its vectors are compared.
+        activation: of a reranker's logits; None of all others.
+        num_entries: that a sparse vector could have.
+        token_of: the vocabulary's entry of an id.
+        query_side: the instruction that makes a text a query, where queries and documents are read apart; else empty.
+        has_static_queries: a query's vector is weights of a table, and only documents go through the model.
+        gives_chunks: chunks of a text may each have a vector of one forward.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    dimensions: int
+    normalize: bool
+    pooling: str
+    similarity: str
+    activation: Activation | None
+    num_entries: int
+    token_of: Callable[[int], str | None]
+    query_side: str
+    has_static_queries: bool
+    gives_chunks: bool
 
 
 class Wanted(NamedTuple):

@@ -2,9 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+NumberFormat = Literal["float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary"]
+NUM_BITS: dict[NumberFormat, int] = {
+    "float32": 32,
+    "float16": 16,
+    "bfloat16": 16,
+    "int8": 8,
+    "uint8": 8,
+    "binary": 1,
+    "ubinary": 1,
+}
+"""Bits of one dimension in each."""
 
 if TYPE_CHECKING:
     Row = bytes | memoryview

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from schemas.endpoints.embeddings import ChunkPlace, EmbeddingRequest
 from service.errors import InputError
+from service.outputs.ask import Offer
 from service.outputs.block import Row, Rows
 from service.outputs.dense import DenseAsk
-from service.outputs.offer import Offer
 
 
 class ChunksAsk(DenseAsk, frozen=True, tag="chunks"):

@@ -12,10 +12,8 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.models import ScoreKind
 from schemas.fields import EmbedDtype
 from service.fairness.threads import Steps
-from service.outputs.ask import Compare, OutputAsk, Wanted
-from service.outputs.block import Row, Rows
-from service.outputs.formats import NUM_BITS, NumberFormat
-from service.outputs.offer import Offer
+from service.outputs.ask import Compare, Offer, OutputAsk, Wanted
+from service.outputs.block import NUM_BITS, NumberFormat, Row, Rows
 from service.outputs.printing import WIDTHS, Base64String, DeferredValue, NumberList
 
 

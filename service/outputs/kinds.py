@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, Union, get_args
 import service.outputs
 from schemas.endpoints.embed_vectors import EmbeddingType
 from service.errors import InputError
-from service.outputs.ask import Asks, OutputAsk, Wanted
-from service.outputs.offer import Offer
+from service.outputs.ask import Asks, Offer, OutputAsk, Wanted
 
 Need = Literal["dense", "sparse", "vectors"]
 """Need of a route: one kind of output, or any that is no score."""

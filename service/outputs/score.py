@@ -7,10 +7,9 @@ import numpy as np
 
 from schemas.endpoints.models import ScoreKind
 from service.checkpoint.reranker_files import Activation
-from service.outputs.ask import OutputAsk, Wanted
+from service.outputs.ask import Offer, OutputAsk, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.dense import DenseAsk
-from service.outputs.offer import Offer
 
 LOGIT = DenseAsk(dimensions=1, normalize=False)
 """A logit as `cenote_kernels.finish` makes it; it names the row, too."""

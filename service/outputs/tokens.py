@@ -14,11 +14,9 @@ from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.errors import InputError
 from service.fairness.threads import Steps
-from service.outputs.ask import Compare, Needs, Wanted
-from service.outputs.block import Row, Rows
+from service.outputs.ask import Compare, Needs, Offer, Wanted
+from service.outputs.block import NUM_BITS, Row, Rows
 from service.outputs.dense import VectorsAsk, format_of, formats_of
-from service.outputs.formats import NUM_BITS
-from service.outputs.offer import Offer
 from service.outputs.plan import TokenPlan
 from service.outputs.printing import BLOCK_BYTES, NUMBER_BYTES, Base64String, DeferredValue, numbers
 

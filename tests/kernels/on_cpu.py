@@ -17,8 +17,8 @@ import torch
 from cenote_kernels import Row, as_tensor
 from cenote_kernels.launch import MAX_SHARED_BYTES, Call
 from cenote_kernels.nvrtc import FOLDER, source
+from service.outputs.block import NumberFormat
 from service.outputs.dense import DenseAsk
-from service.outputs.formats import NumberFormat
 
 
 def output(

@@ -22,7 +22,7 @@ from service.errors import InputError, ServiceError, UnavailableError
 from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbedResult
 from service.front.serving.serving import Serving
-from service.front.tenant import Caller, Tenant
+from service.front.tenant import ANYONE, Caller
 from service.outputs.dense import DenseAsk
 from service.outputs.kinds import check_fits
 from service.setting_sources import load_settings
@@ -41,7 +41,6 @@ RESULT = pa.schema(
     ]
 )
 EMPTY = ("invalid_request", "expected `text` or `image`, got neither")
-NO_TENANT = Tenant.without_key()
 
 Row = Mapping[str, Any]
 Result = dict[str, Any]
@@ -121,8 +120,8 @@ class RowEmbedder:
                 if self._dimensions:
                     online.model.check_dimensions(dimensions, "dimensions")
                 asks = (DenseAsk(dimensions=dimensions, normalize=online.model.profile.normalize),)
-                job = online.reader.embedding_job(request, asks, NO_TENANT)
-                return await online.embedder.embed(job, Caller(NO_TENANT))
+                job = online.reader.embedding_job(request, asks, ANYONE)
+                return await online.embedder.embed(job, Caller(ANYONE))
             except UnavailableError as error:
                 if wait == MAX_WAITS:
                     raise

@@ -15,7 +15,7 @@ from service.errors import KeyRefusedError, UnavailableError
 from service.fairness.party import open_party
 from service.front.admission.api_keys import Keyring, LoadedKey
 from service.front.serving.serving import Serving
-from service.front.tenant import Tenant
+from service.front.tenant import ANYONE, Tenant
 from service.http.errors import refuse, retry_headers
 from service.http.request_context import TENANT, context_of
 from service.http.route_table import OPEN_PATHS
@@ -48,7 +48,8 @@ class Guard:
             if scope["path"] not in OPEN_PATHS:
                 context.log_fields[TENANT] = EVERYONE
             open_party("")
-            context.tenant = Tenant.without_key(context.headers.get(b"authorization", b""))
+            header = context.headers.get(b"authorization", b"")
+            context.tenant = Tenant.without_key(header) if header else ANYONE
             await self._app(scope, receive, send)
         else:
             await self._with_key(keyring, scope, receive, send)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.config_files import CheckpointFiles
 from service.prompt.families import nomic_bert, text_encoders, xlm_roberta
-from service.prompt.profile.colbert_profile import ENCODERS
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
+from service.prompt.profile.role_profiles import ENCODERS
 
 OF_TEXT = {**text_encoders.FAMILIES, **nomic_bert.FAMILIES, **xlm_roberta.FAMILIES}
 BASES = {model_type: family for family in OF_TEXT.values() for model_type in family.model_types}

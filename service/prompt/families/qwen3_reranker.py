@@ -15,8 +15,8 @@ from service.checkpoint.sentence_settings import GENERATION
 from service.prompt.cutting import cut_end, cut_pair
 from service.prompt.families.cross_encoder import check_class
 from service.prompt.families.decoder_reranker import GENERATORS
+from service.prompt.profile.chat_templates import is_judging, writes_as
 from service.prompt.profile.family import Family
-from service.prompt.profile.judging_files import is_judging, writes_as
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
 from service.prompt.templates.judged_pair import JudgedPair, Marks

@@ -10,7 +10,7 @@ from service.checkpoint.reranker_kind import module_kinds
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_rule import VideoRule
-from service.prompt.profile.embedder_template import check_chat_template
+from service.prompt.profile.chat_templates import check_chat_template
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import ImageProfile, Profile, input_types
 from service.prompt.profile.qwen2_vl_files import special_tokens

@@ -10,8 +10,8 @@ from service.checkpoint.reranker_files import read_activation, read_prompt
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, is_saved, module_kinds
 from service.prompt.cutting import CutTail
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
+from service.prompt.profile.chat_templates import is_judging
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.judging_files import is_judging
 from service.prompt.profile.profile import Profile, Scoring
 from service.prompt.profile.qwen2_vl_files import special_tokens
 from service.prompt.templates.judged_pair import JudgedPair, Marks

@@ -7,10 +7,9 @@ from typing import Any
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
-from service.prompt.profile.colbert_profile import with_sides
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
-from service.prompt.profile.routed_profile import with_looked_up_queries
+from service.prompt.profile.role_profiles import with_looked_up_queries, with_sides
 from service.prompt.templates.plain_text import PlainText
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 

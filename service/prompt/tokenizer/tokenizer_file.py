@@ -15,8 +15,7 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
-from service.prompt.tokenizer.added_tokens import added_tokens
-from service.prompt.tokenizer.embedded_tokens import with_embeddings
+from service.prompt.tokenizer.added_tokens import added_tokens, with_embeddings
 from service.prompt.tokenizer.known_words import CUTTING, WordRule, word_rule
 from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
 from service.prompt.tokenizer.text_ends import as_its_class_ends

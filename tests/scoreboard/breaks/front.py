@@ -171,7 +171,7 @@ BREAKS = {
         Break(
             "cut texts keep one token too many",
             200,
-            "service.prompt.prompt_buffer",
+            "service.prompt.build",
             then("PromptBuffer.truncate", lambda self, *_: self.token_ids.append(self.token_ids[-1])),
         ),
     ),

@@ -8,8 +8,8 @@ import torch
 
 from service.ipc.messages import Media, PixelSlot, Request
 from service.outputs.ask import OutputAsk
+from service.outputs.block import NUM_BITS
 from service.outputs.dense import DenseAsk
-from service.outputs.formats import NUM_BITS
 
 POISON, NOT_FINITE, SHORT, SPOILING = 666, 667, 668, 669
 UNFINISHED = DenseAsk(dimensions=24)

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.outputs.ask import OutputAsk
+from service.outputs.ask import Offer, OutputAsk
 from service.outputs.block import Rows
 from service.outputs.chunks import ChunksAsk
 from service.outputs.dense import DenseAsk
 from service.outputs.features import FeaturesAsk
-from service.outputs.offer import Offer
 from service.outputs.score import ScoreAsk
 from service.outputs.sparse import SparseAsk, pack_sparse
 from service.outputs.tokens import TokensAsk

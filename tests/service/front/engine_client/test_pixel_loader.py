@@ -8,7 +8,7 @@ from service import metrics
 from service.decode.image_decoder import ThreadDecoder
 from service.errors import MediaError
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
-from service.front.tenant import Tenant
+from service.front.tenant import ANYONE, Tenant
 from service.ipc.arena import PixelArena
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
@@ -16,11 +16,10 @@ from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
 from tests.builders import image_bytes, image_file, noise
 
-EVERYBODY = Tenant.without_key()
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
 
 
-def item(seed: int, form: str = "PNG", *, broken: bool = False, tenant: Tenant = EVERYBODY) -> ImageFile:
+def item(seed: int, form: str = "PNG", *, broken: bool = False, tenant: Tenant = ANYONE) -> ImageFile:
     encoded = image_bytes(noise(120, 80, seed), form)
     cut = encoded[: len(encoded) // 2] if broken else encoded
     return image_file(cut, RULE, location=ErrorLocation(f"images[{seed}]", seed), salt=tenant.salt)
@@ -209,7 +208,7 @@ def test_another_tenants_image_costs_as_much_as_a_new_one() -> None:
     async def story() -> None:
         arena, one = loader()
         before = num_decoded()
-        tenants = (Tenant.named("a"), Tenant.named("b"), Tenant.without_key())
+        tenants = (Tenant.named("a"), Tenant.named("b"), ANYONE)
         items = [item(1, tenant=tenant) for tenant in tenants]
         answers = await asyncio.gather(*(one.load([mine]) for mine in items))
         taken_by = [answer.take(mine) for answer, mine in zip(answers, items, strict=True)]

@@ -1,4 +1,4 @@
-"""The profile of a late-interaction model of texts: ColBERT, by sentence-transformers, by PyLate, or in its own form.
+"""Profiles with two roles: late interaction of texts, by sentence-transformers, PyLate or ColBERT; a table for queries.
 
 In: the profile of its encoder, and what the files say of queries and documents. Out: the same with two roles.
 
@@ -11,6 +11,8 @@ from dataclasses import replace
 from service.checkpoint.colbert_files import ColbertFiles, Expansion
 from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.json_files import CheckpointError
+from service.checkpoint.sentence_files import SentenceFiles
+from service.checkpoint.sparse.router_files import Router, read_table
 from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.roles import DOCUMENT, QUERY, PromptRole, QueryExpansion
@@ -21,6 +23,8 @@ ENCODERS = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert",
 """Model types of encoders whose tokens may be hidden from each other: packed, and not causal."""
 MASKS = ("[MASK]", "<mask>")
 """Of tokenizers whose class in transformers has a mask that tokenizer_config.json does not name."""
+NAMES = {QUERY: ("query",), DOCUMENT: ("document", "passage", "corpus")}
+"""Names that checkpoints give the prefix of a role; the first that is there counts."""
 
 
 def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, max_positions: int) -> Profile:
@@ -109,3 +113,34 @@ def _filling(
     if token_id is None:
         raise CheckpointError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
     return QueryExpansion(token_id, expansion.length, expansion.is_attended)
+
+
+def with_looked_up_queries(profile: Profile, found: SentenceFiles, router: Router) -> Profile:
+    """The profile of a sparse encoder whose queries are weighed by a table.
+
+    Args:
+        profile: of the documents' encoder.
+
+    Raises:
+        CheckpointError: the table does not fit the vocabulary or the tokenizer.
+
+    Source: sentence-transformers 6.2 `SparseEncoder.encode_query` and `encode_document`.
+    """
+    longest = read_table(router, profile.dimensions) or profile.max_tokens
+    prefixes = {
+        role: next((found.prompts[name] for name in names if name in found.prompts), found.default_prompt)
+        for role, names in NAMES.items()
+    }
+    roles = {
+        QUERY: PromptRole(prefix=prefixes[QUERY], max_tokens=longest, uses_static_weights=True),
+        DOCUMENT: PromptRole(prefix=prefixes[DOCUMENT], max_tokens=profile.max_tokens),
+    }
+    return replace(
+        profile,
+        default_instruction=None,
+        input_types=input_types(DOCUMENT, query=QUERY),
+        takes_instructions=False,
+        max_tokens=max(role.max_tokens for role in roles.values()),
+        layout=QueryOrDocument(roles),
+        roles=roles,
+    )
