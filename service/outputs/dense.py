@@ -1,6 +1,6 @@
 """Dense vectors: one for each input, in `/v1/embeddings` as numbers, base64 or raw bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self, cast
 
 import msgspec
@@ -125,7 +125,7 @@ class VectorFormat(msgspec.Struct, frozen=True):
         """A row as a JSON value."""
         if not self.is_base64:
             return NumberList(row, self.dtype)
-        return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
+        return Base64String(row, width=WIDTHS[self.dtype] if self.is_big_endian else 1)
 
     def raw(self, row: Row) -> Row | DeferredValue:
         """A row as it is sent without JSON."""
@@ -143,15 +143,3 @@ class BigEndianRow(DeferredValue):
     def chunks(self) -> tuple[bytes]:
         """The whole vector."""
         return (np.frombuffer(self._row, f"<u{self._width}").byteswap().tobytes(),)
-
-
-class BigEndianBase64(DeferredValue):
-    """A vector as a JSON string of base64, in big-endian order."""
-
-    def __init__(self, row: Row, dtype: str) -> None:
-        self._row = BigEndianRow(row, dtype)
-        self.num_bytes = Base64String(row).num_bytes
-
-    def chunks(self) -> Iterable[bytes]:
-        """The whole string."""
-        return Base64String(*self._row.chunks()).chunks()

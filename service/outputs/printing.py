@@ -57,15 +57,19 @@ class Base64String(DeferredValue):
     Args:
         data: the bytes.
         head: bytes that come before them.
+        width: bytes of each number among them, which are turned to big-endian order; 1 for none.
     """
 
-    def __init__(self, data: bytes | memoryview, head: bytes = b"") -> None:
+    def __init__(self, data: bytes | memoryview, head: bytes = b"", *, width: int = 1) -> None:
         self._data = data
         self._head = head
+        self._width = width
         self.num_bytes = len('""') + -(-(len(head) + len(data)) // 3) * 4
 
     def chunks(self) -> Iterable[bytes]:
         """The string, in blocks if it is long."""
+        if self._width > 1:
+            return Base64String(np.frombuffer(self._data, f"<u{self._width}").byteswap().tobytes()).chunks()
         if self._head or len(self._data) > BLOCK_BYTES:
             return self._blocks()
         return (b'"%s"' % pybase64.b64encode(self._data),)

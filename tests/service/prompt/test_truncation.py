@@ -32,16 +32,8 @@ def test_a_prompt_at_the_limit_passes_and_one_token_more_is_refused_with_both_nu
     fits = builder.build(user("7" * (8192 - num_frame)), Truncation(8192))
     assert (len(fits.plan.ids), fits.truncated) == (8192, False)
     error = refusal(builder, user("7" * (8193 - num_frame)), Truncation(8192))
-    assert error.message.startswith(
-        "This model's maximum context length is 8192 tokens. However, your prompt contains 8193 input tokens. "
-    )
-
-
-def test_pgai_finds_the_limit_in_the_error(builder: PromptBuilder) -> None:
-    error = refusal(builder, user("7" * 9_000), Truncation(8192))
-    found = re.search(r"maximum context length is (\d+) tokens", error.message)
-    assert found is not None
-    assert found[1] == "8192"
+    said = "This model's maximum context length is 8192 tokens. However, your prompt contains 8193 input tokens. "
+    assert error.message.startswith(said)  # pgai looks for "maximum context length is N tokens"
 
 
 def test_a_limit_above_the_models_changes_nothing_and_one_below_is_named_as_the_requests(
