@@ -87,7 +87,7 @@ class ServedModel:
             normalize=profile.normalize,
             pooling=profile.pooling,
             similarity=profile.similarity,
-            activation=profile.scoring.activation if profile.scoring else None,
+            activation=profile.scoring,
             num_entries=profile.dimensions if profile.outputs == ("sparse",) else self.tokenizer.num_ids,
             token_of=self.tokenizer.id_to_token,
             query_side=QUERY if profile.roles else "",

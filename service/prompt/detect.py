@@ -96,8 +96,7 @@ def _choose(files: CheckpointFiles) -> Family:
         )
     alike = [f"{name!r} ({TYPES[name]})" for name in _alike(files.model_type, TYPES)]
     nearest = f"the nearest: {', '.join(alike)}" if alike else "no supported type has a similar name"
-    code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
-    raise CheckpointError(f"{where}, not supported; {nearest}.{code} docs/models.md lists all families")
+    raise CheckpointError(f"{where}, not supported; {nearest}.{_code(files)} docs/models.md lists all families")
 
 
 def _refuse_heads(files: CheckpointFiles) -> None:
@@ -121,11 +120,14 @@ def _no_reranker(files: CheckpointFiles, kind: Kind) -> str:
     supported = "; ".join(
         f"{family.about} ({', '.join(family.model_types)})" for family in FAMILIES.values() if family.kind == "reranker"
     )
-    code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
     return (
-        f"{told(files, kind)}, with model_type {files.model_type!r}: a reranker of a kind not supported.{code} "
+        f"{told(files, kind)}, with model_type {files.model_type!r}: a reranker of a kind not supported.{_code(files)} "
         f"Supported rerankers: {supported}"
     )
+
+
+def _code(files: CheckpointFiles) -> str:
+    return " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
 
 
 def _alike(name: object, known: Iterable[str]) -> list[str]:

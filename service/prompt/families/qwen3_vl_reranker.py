@@ -12,7 +12,7 @@ from service.prompt.cutting import CutTail
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
 from service.prompt.profile.chat_templates import is_judging
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.profile import Profile, Scoring
+from service.prompt.profile.profile import Profile
 from service.prompt.profile.qwen2_vl_files import special_tokens
 from service.prompt.templates.judged_pair import JudgedPair, Marks
 
@@ -57,7 +57,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         layout=layout,
         expected_tail=None,
         cutting=CutTail(frozenset(astuple(tokens)), NUM_LAST),
-        scoring=Scoring(read_activation(files, names)),
+        scoring=read_activation(files, names),
     )
 
 

@@ -84,17 +84,6 @@ class Padding:
         return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """Meaning of a reranker's one number. The engine gives the logit; the front applies the activation.
-
-    Attributes:
-        activation: makes the answer's score of it: `sigmoid` between 0 and 1, `identity` the logit itself.
-    """
-
-    activation: Activation
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """One checkpoint's input and output."""
@@ -149,9 +138,10 @@ class Profile:
     """Kinds of vector beside the dense one, that heads over all tokens give."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
-    scoring: Scoring | None = None
+    scoring: Activation | None = None
     """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
-    `dimensions=1` and `normalize=False`."""
+    `dimensions=1` and `normalize=False`. The answer's score is made of it: `sigmoid` is between 0 and 1, `identity`
+    the logit itself."""
 
     @property
     def outputs(self) -> tuple[OutputKind, ...]:

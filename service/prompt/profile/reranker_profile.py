@@ -10,7 +10,7 @@ from service.checkpoint.sentence_files import Pooling
 from service.prompt.conversation import Conversation
 from service.prompt.cutting import Cutting
 from service.prompt.piece import Piece
-from service.prompt.profile.profile import Profile, Scoring
+from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import protected_tokens
 from service.prompt.templates.framed_pair import FramedPair, cut_frame
 
@@ -51,7 +51,7 @@ def make_reranker_profile(
         add_special_tokens=found.messages is None,
         lower_case=found.lower_case,
         cutting=cutting,
-        scoring=Scoring(found.activation),
+        scoring=found.activation,
     )
 
 

@@ -15,7 +15,7 @@ from tokenizers import Encoding
 from tokenizers.decoders import DecodeStream
 
 from service.checkpoint.json_files import CheckpointError
-from service.prompt.tokenizer.known_words import KnownWords
+from service.prompt.tokenizer.known_words import KnownWords, word_rule
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 
 logger = logging.getLogger("cenote.model")
@@ -56,7 +56,7 @@ class PromptTokenizer:
         self._parsing = file.load()
         self._parsing.post_processor = None
         self._plain = file.load_plain()
-        rule = file.word_rule
+        rule = word_rule(file.content)
         self.encode_each = self._encode_each if rule is None else KnownWords(rule, self._encode_each).encode_each
         self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level

@@ -16,7 +16,7 @@ from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.tokenizer.added_tokens import added_tokens, with_embeddings
-from service.prompt.tokenizer.known_words import CUTTING, WordRule, word_rule
+from service.prompt.tokenizer.known_words import CUTTING
 from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
 from service.prompt.tokenizer.text_ends import as_its_class_ends
 from service.prompt.tokenizer.tokenizer_class import as_its_class_reads, building_class
@@ -136,14 +136,7 @@ class TokenizerFile:
     @property
     def is_byte_level(self) -> bool:
         """True where vocabulary entries are bytes in GPT-2's spelling, and cover a text without gaps."""
-        split = self.content.get("pre_tokenizer") or {}
-        steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
-        return self.content["model"].get("type") == "BPE" and any(step.get("type") == "ByteLevel" for step in steps)
-
-    @property
-    def word_rule(self) -> WordRule | None:
-        """The rule by which words of ASCII text are found, if each is encoded by itself."""
-        return word_rule(self.content)
+        return self.content["model"].get("type") == "BPE" and any(one.get("type") == "ByteLevel" for one in self._steps)
 
     @property
     def cuts_lines(self) -> bool:
@@ -152,8 +145,7 @@ class TokenizerFile:
         So it is with the expressions of `CUTTING`: of their alternatives one alone goes on after a line end, through
         white space, and none looks back. NFC composes nothing with a line end.
         """
-        split, normalizer = self.content.get("pre_tokenizer") or {}, self.content.get("normalizer") or {}
-        steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
+        steps, normalizer = self._steps, self.content.get("normalizer") or {}
         cuts = [step for step in steps if step.get("type") == "Split" and step.get("behavior") == "Isolated"]
         if not cuts or steps[0] is not cuts[0] or cuts[0].get("pattern", {}).get("Regex") not in CUTTING:
             return False
@@ -161,6 +153,13 @@ class TokenizerFile:
             return False
         added = self.content.get("added_tokens", [])
         return not self.lower_case and not any(one.get("lstrip") or "\n" in one["content"] for one in added)
+
+    @property
+    def _steps(self) -> list[dict[str, Any]]:
+        """Of splitting a text, in order."""
+        split = self.content.get("pre_tokenizer") or {}
+        steps: list[dict[str, Any]] = split.get("pretokenizers", []) if split.get("type") == "Sequence" else [split]
+        return steps
 
     def _parsed(self, parse: Callable[[], Tokenizer]) -> Tokenizer:
         try:

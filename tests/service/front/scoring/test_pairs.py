@@ -21,7 +21,6 @@ from service.outputs.score import ScoreAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece
-from service.prompt.profile.profile import Scoring
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from tests.builders import own_uuids, prompts_of
@@ -47,7 +46,7 @@ class PairReader:
             text = "|".join(turn.text for turn in conversation.turns)
             return plain.profile.layout(Conversation(conversation.instruction, (Turn("user", (*images, text)),)))
 
-        profile = replace(plain.profile, layout=layout, scoring=Scoring("sigmoid"), dimensions=1, normalize=False)
+        profile = replace(plain.profile, layout=layout, scoring="sigmoid", dimensions=1, normalize=False)
         builder = PromptBuilder(profile, plain.tokenizer)
         self.model: ServedModel = replace(plain, profile=profile, builder=builder)
         self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
