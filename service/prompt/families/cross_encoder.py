@@ -125,7 +125,8 @@ def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
     if (num_separators := NUM_SEPARATORS.get(name)) is not None:
         is_untyped = num_separators == 1 and template.second_type != 1  # BERT's numbers the texts
         is_other = template.between != template.after * num_separators or is_untyped
-    if is_other or read_ends(read.get("post_processor")) != read_ends(written.get("post_processor")):
+    own, other = (read_ends(one.get("post_processor") or {}) for one in (read, written))
+    if is_other or own != other:
         raise CheckpointError(
             f"{files.folder / 'tokenizer.json'} puts other tokens around a pair than {name or 'its class'} of "
             "tokenizer_config.json, by that file's tokens and flags: let both say the same"
