@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.recovery import fault_engine
-from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
+from tests.steady_load import SteadyLoad, faults_of
 
 STUCK_S = 2.0
 DETECT_S = STUCK_S + 2.0

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.recovery import fault_engine, load_seconds
-from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
+from tests.steady_load import SteadyLoad, faults_of
 
 MARGIN_S = 2.0
 DETECT_S = 1.0
@@ -46,6 +46,6 @@ def run(size: int, folder: Path) -> Result:
             faults.append("the front did not end well")
     told = (
         f"ready again {sorted(over_load)[len(over_load) // 2]:.1f} s after a model load, worst {max(over_load):.1f} s "
-        f"(limit 2 s); {load.num_right} vectors, {len(load.answers) - load.num_right} told to come again"
+        f"(limit 2 s); {load.num_right} vectors, {len(load.failures)} told to come again"
     )
     return Result(size, len(faults), [told, *faults[:5]])

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -11,7 +12,7 @@ import httpx
 from tests.conftest import LiveServer
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
-from tests.scoreboard.lines.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad
+from tests.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad, body_of
 
 LAME_DUCK_S = 1.0
 LAG_S = 0.7
@@ -57,7 +58,8 @@ def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
 
 def _drained(server: LiveServer, number: int) -> tuple[int, int, list[str]]:
     router = Router(server.url)
-    load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=lambda: router.is_open).start()
+    asked = partial(body_of, num_inputs=12)
+    load = SteadyLoad(server.url, num_clients=8, body_of=asked, may_send=lambda: router.is_open).start()
     time.sleep(BUSY_S + 0.1 * (number % 5))
     server.process.send_signal(signal.SIGTERM)
     closed_s = time.monotonic() + LAME_DUCK_S

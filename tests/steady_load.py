@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -15,9 +16,12 @@ from tests.builders import npy_bytes
 from tests.conftest import TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 EMBEDDINGS = "/v1/embeddings"
+JSON = {"content-type": "application/json"}
 NUM_ITEMS = 200
 PAUSE_S = 0.1
 TIMEOUT_S = 60
+
+Told = httpx.Response | httpx.TransportError
 
 
 def item(index: int) -> dict[str, Any]:
@@ -33,31 +37,34 @@ def _features(seed: int) -> dict[str, Any]:
     return {"type": "image_embeds", "image_embeds": embeds}
 
 
-def body_of(index: int, num_inputs: int) -> dict[str, Any]:
-    return {"inputs": [item((index + i) % NUM_ITEMS) for i in range(num_inputs)], "encoding_format": "base64"}
+def body_of(index: int, num_inputs: int = 1) -> bytes:
+    """A request for the vectors of an item and of those after it."""
+    inputs = [item((index + i) % NUM_ITEMS) for i in range(num_inputs)]
+    return json.dumps({"inputs": inputs, "encoding_format": "base64"}).encode()
 
 
 @dataclass
 class SteadyLoad:
-    """Clients in a thread of their own.
+    """Clients in a thread of their own; who gets no vectors asks for the same again.
 
     Attributes:
         url: the server.
         num_clients: how many ask at once; each second one keeps its connection.
-        num_inputs: of each request.
+        body_of: an item's request.
         may_send: asked before each request; a client that may not is done.
-        answers: index of the first item, and what came.
+        waits_as_told: a refused client waits for its Retry-After, and else for a moment.
+        answers: index of the item, and what came.
         ended_s: when.
     """
 
     url: str
     num_clients: int = 6
-    num_inputs: int = 1
+    body_of: Callable[[int], bytes] = body_of
     may_send: Callable[[], bool] = lambda: True
-    answers: list[tuple[int, httpx.Response | httpx.TransportError]] = field(default_factory=list)
+    waits_as_told: bool = False
+    answers: list[tuple[int, Told]] = field(default_factory=list)
     ended_s: list[float] = field(default_factory=list)
     _is_over: bool = False
-    _thread: threading.Thread | None = None
 
     def start(self) -> "SteadyLoad":
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
@@ -67,11 +74,16 @@ class SteadyLoad:
     @property
     def num_right(self) -> int:
         """Answers that are vectors, so far."""
-        return sum(isinstance(answer, httpx.Response) and answer.is_success for _, answer in list(self.answers))
+        return sum(is_right(answer) for _, answer in list(self.answers))
 
-    def wait_for_answers(self, num: int) -> None:
+    @property
+    def failures(self) -> list[tuple[int, str]]:
+        """Items that got no vectors, with what they got."""
+        return [(index, _words(answer)) for index, answer in list(self.answers) if not is_right(answer)]
+
+    def wait_for_answers(self, num: int, limit_s: float = TIMEOUT_S) -> None:
         """Return when so many more vectors have come; fail when they never do."""
-        enough, deadline_s = self.num_right + num, time.monotonic() + TIMEOUT_S
+        enough, deadline_s = self.num_right + num, time.monotonic() + limit_s
         while self.num_right < enough:
             assert time.monotonic() < deadline_s, "the load got no vectors"
             time.sleep(PAUSE_S)
@@ -83,7 +95,6 @@ class SteadyLoad:
 
     def stop_when_done(self) -> None:
         """Wait until no client may send any more and every one has its answer."""
-        assert self._thread is not None
         self._thread.join()
 
     async def _run(self) -> None:
@@ -98,18 +109,26 @@ class SteadyLoad:
     async def _client(self, http: httpx.AsyncClient, index: int) -> None:
         while not self._is_over and self.may_send():
             try:
-                answer = await http.post(EMBEDDINGS, json=body_of(index, self.num_inputs))
+                answer: Told = await http.post(EMBEDDINGS, content=self.body_of(index), headers=JSON)
             except httpx.TransportError as error:
-                self._note(index, error)
-                await asyncio.sleep(PAUSE_S)
-                continue
-            self._note(index, answer)
-            await asyncio.sleep(0 if answer.is_success else PAUSE_S)
-            index += self.num_clients
+                answer = error
+            self.answers.append((index, answer))
+            self.ended_s.append(time.monotonic())
+            if is_right(answer):
+                index += self.num_clients
+                await asyncio.sleep(0)
+            else:
+                told = getattr(answer, "headers", {}).get("retry-after", "1")
+                await asyncio.sleep(float(told) if self.waits_as_told else PAUSE_S)
 
-    def _note(self, index: int, answer: httpx.Response | httpx.TransportError) -> None:
-        self.answers.append((index, answer))
-        self.ended_s.append(time.monotonic())
+
+def is_right(answer: Told) -> bool:
+    """True if it holds vectors."""
+    return isinstance(answer, httpx.Response) and answer.is_success
+
+
+def _words(answer: Told) -> str:
+    return f"{answer.status_code} {answer.text[:200]}" if isinstance(answer, httpx.Response) else repr(answer)
 
 
 def faults_of(load: SteadyLoad, server: LiveServer) -> list[str]:
@@ -117,8 +136,7 @@ def faults_of(load: SteadyLoad, server: LiveServer) -> list[str]:
 
     The items' own vectors are asked for afterwards, so a swapped or doubled answer shows as another item's vector.
     """
-    bodies = [body_of(index, 1) for index in range(NUM_ITEMS)]
-    want = np.concatenate([server.vectors(body) for body in bodies])
+    want = np.concatenate([server.vectors(json.loads(body_of(index))) for index in range(NUM_ITEMS)])
     faults, ids = [], set()
     for index, answer in load.answers:
         fault = _fault(answer, want[index % NUM_ITEMS])
@@ -130,7 +148,7 @@ def faults_of(load: SteadyLoad, server: LiveServer) -> list[str]:
     return faults
 
 
-def _fault(answer: httpx.Response | httpx.TransportError, want: np.ndarray) -> str:
+def _fault(answer: Told, want: np.ndarray) -> str:
     if isinstance(answer, httpx.TransportError):
         return f"no answer ({type(answer).__name__})"
     if answer.status_code == 503:
