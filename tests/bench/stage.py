@@ -72,7 +72,7 @@ class Stage:
 
     @cached_property
     def stock(self) -> RemoteSide:
-        """Plain transformers."""
+        """The vision tower of plain transformers."""
         return self._worker("stock", sys.executable)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""CPU time of front and engine, by the kernel's count of each process: it holds also beside other work.
+"""CPU time of the front, by the kernel's count of its process: it holds also beside other work.
 
 With every vector kept the engine hardly computes, and what the front spends on HTTP, checks, prompts and answers shows.
 """
@@ -16,54 +16,41 @@ from tests.bench.work import Work, text_body
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TEXT_TOKENS = 8
 CONCURRENCY = 16
-BARS = {"front_cpu_request_kept": Bar("≤", 400.0), "front_cpu_input_kept": Bar("≤", 40.0)}
 
 
 def run(stage: Stage) -> list[Figure]:
     """Microseconds for a short request, and for an input of requests that hold many."""
-    kept = stage.serve("kept", "--result-cache-bytes", str(256 << 20))
-    texts = stage.texts.texts(stage.scale.num_per_request, TEXT_TOKENS)
-    num_requests = stage.scale.num_cpu_requests
-    single = Work([text_body(texts[:1])] * num_requests, CONCURRENCY)
-    num_large = max(1, num_requests // 40)
-    large = Work([text_body(texts)] * num_large, CONCURRENCY)
-    num_inputs = num_large * len(texts)
+    kept, scale = stage.serve("kept", "--result-cache-bytes", str(256 << 20)), stage.scale
+    texts = stage.texts.texts(scale.num_per_request, TEXT_TOKENS)
+    short = Work([text_body(texts[:1])] * scale.num_cpu_requests, CONCURRENCY)
+    large = Work([text_body(texts)] * max(1, scale.num_cpu_requests // 40), CONCURRENCY)
     figures = []
-    for name, service, vectors in (("kept", kept, "its vector kept"), ("new", stage.service, "its vector computed")):
-        short = _microseconds(service, single, num_requests, stage.scale.num_rounds)
-        figures += _figures("request", f"a short request, {vectors}", name, short)
-    figures += _figures("input", f"an input of requests of {len(texts)}, its vector kept", "kept",
-                        _microseconds(kept, large, num_inputs, stage.scale.num_rounds))  # fmt: skip
+    for name, what, work, num, bar in (
+        ("request", "a short request", short, len(short.bodies), 400.0),
+        ("input", f"an input of requests of {len(texts)}", large, len(large.bodies) * len(texts), 40.0),
+    ):
+        spent = _microseconds(kept, work, num, scale.num_rounds)
+        words = f"CPU of the front for {what}, its vector kept"
+        figures.append(Figure(f"front_cpu_{name}_kept", words, spread(spent), "µs", Bar("≤", bar), len(spent)))
     return figures
 
 
-def _microseconds(service: Service, work: Work, num: int, num_rounds: int) -> dict[str, list[float]]:
-    """Microseconds that each process spends on one of `num` requests or inputs, by round; the first round warms up."""
-    pids = {"front": service.server.process.pid, "engine": service.server.engine_pid()}
-    spent: dict[str, list[float]] = {name: [] for name in pids}
+def _microseconds(service: Service, work: Work, num: int, num_rounds: int) -> list[float]:
+    """Microseconds that the front spends on one of `num` requests or inputs, by round; the first round warms up."""
+    pid, spent = service.server.process.pid, []
     service.prepare("cpu", work)
     service.run("cpu")
     for _ in range(num_rounds):
-        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        before_s = _cpu_seconds(pid)
         service.run("cpu")
-        for name, pid in pids.items():
-            spent[name].append((cpu_seconds(pid) - before[name]) / num * 1e6)
+        spent.append((_cpu_seconds(pid) - before_s) / num * 1e6)
     return spent
 
 
-def cpu_seconds(pid: int) -> float:
+def _cpu_seconds(pid: int) -> float:
     """CPU time of all threads of a process so far, also of those that have ended. Source: proc(5), `stat`."""
     fields = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def _figures(of: str, what: str, name: str, spent: dict[str, list[float]]) -> list[Figure]:
-    words = {process: f"CPU of the {process} for {what}" for process in spent}
-    return [
-        Figure(figure, words[process], spread(values), "µs", BARS.get(figure), len(values))
-        for process, values in spent.items()
-        for figure in [f"{process}_cpu_{of}_{name}"]
-    ]
-
-
-PART = Part("cpu", "CPU of front and engine per request and per input (built-in model)", run, model="builtin")
+PART = Part("cpu", "CPU of the front per request and per input (built-in model)", run, model="builtin")
