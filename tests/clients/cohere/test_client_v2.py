@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from cohere.errors import BadRequestError, NotFoundError, ServiceUnavailableError, UnprocessableEntityError
 
-from tests.clients.client_page import page_client
-from tests.clients.plain import DIMENSIONS, MODEL, QUERY, TEXTS, Plain, assert_same, image, image_part, numbered_texts
+from tests.clients.contract import AsksAtOnce, Instructs, SplitsTexts
+from tests.clients.plain import DIMENSIONS, MODEL, TEXTS, Plain, assert_same, image, image_part
 from tests.clients.relay import Relay
-from tests.clients.stores import assert_each_is_found_first
 
 SIZE = (256, 256)
 TYPES = ["float", "int8", "uint8", "binary", "ubinary", "base64"]
@@ -23,15 +22,28 @@ def client(relay: Relay) -> cohere.ClientV2:
     return cohere.ClientV2(base_url=relay.url, api_key="unused")
 
 
-def test_the_pages_line_is_enough(plain: Plain) -> None:
-    client = page_client("cohere", plain.url, ClientV2=cohere.ClientV2)
-    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
-    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
+class TestClientV2(SplitsTexts, Instructs, AsksAtOnce):
+    package, names = "cohere", {"ClientV2": cohere.ClientV2}
+    field = "texts"
+    batches = (200,)
+
+    def made(self, url: str, **more: Any) -> cohere.ClientV2:
+        return cohere.ClientV2(base_url=url, api_key="unused", **more)
+
+    def vectors(self, client: cohere.ClientV2, texts: list[str]) -> Any:
+        return client.embed(model=MODEL, input_type="search_document", texts=texts).embeddings.float_
+
+    def query(self, client: cohere.ClientV2, text: str) -> Any:
+        return (client.embed(model=MODEL, input_type="search_query", texts=[text]).embeddings.float_ or [])[0]
+
+    async def vectors_at_once(self, url: str, texts: list[str]) -> Any:
+        async with cohere.AsyncClientV2(base_url=url, api_key="unused") as client:
+            asked = (client.embed(model=MODEL, input_type="search_document", texts=[text]) for text in texts)
+            return [(answer.embeddings.float_ or [])[0] for answer in await asyncio.gather(*asked)]
 
 
-def test_texts_keep_their_order_and_an_empty_one_its_place(client: cohere.ClientV2, plain: Plain) -> None:
+def test_what_stands_beside_the_vectors_is_there(client: cohere.ClientV2) -> None:
     answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
-    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
     assert (answer.texts, answer.response_type, answer.embeddings.int8) == (TEXTS, "embeddings_by_type", None)
     assert answer.id
     assert answer.meta is not None
@@ -49,18 +61,6 @@ def test_every_other_input_type_is_known_and_none_is_the_default(
     assert np.shape(answer.embeddings.float_) == (1, DIMENSIONS)
     if input_type is None:
         assert_same(answer.embeddings.float_, plain.vectors({"input": "x"}))
-
-
-def test_a_query_gets_its_instruction(client: cohere.ClientV2, plain: Plain) -> None:
-    answer = client.embed(model=MODEL, input_type="search_query", texts=TEXTS)
-    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS, "instruction": QUERY}))
-
-
-def test_two_hundred_texts_are_one_request(client: cohere.ClientV2, relay: Relay, plain: Plain) -> None:
-    texts = numbered_texts(200)
-    answer = client.embed(model=MODEL, input_type="search_document", texts=texts)
-    assert_same(answer.embeddings.float_, plain.vectors({"input": texts}))
-    assert [len(sent.body["texts"]) for sent in relay.sent] == [200]
 
 
 def test_all_number_formats_have_the_shorter_length(client: cohere.ClientV2, plain: Plain) -> None:
@@ -133,34 +133,8 @@ def test_refusals_are_the_clients_own_classes(client: cohere.ClientV2, relay: Re
     assert len(relay.sent) == 5
 
 
-def test_a_full_queue_is_waited_for(client: cohere.ClientV2, relay: Relay) -> None:
-    relay.num_busy = 2
-    assert client.embed(model=MODEL, input_type="search_document", texts=["x"]).embeddings.float_
-    assert len(relay.sent) == 3
-
-
 def test_a_queue_that_stays_full_is_the_clients_own_class(client: cohere.ClientV2, relay: Relay) -> None:
     relay.num_busy = 1
     with pytest.raises(ServiceUnavailableError) as caught:
         client.embed(model=MODEL, input_type="search_document", texts=["x"], request_options={"max_retries": 0})
     assert caught.value.body["error"]["code"] == "overloaded"
-
-
-def test_the_async_client_asks_at_once(plain: Plain) -> None:
-    texts = numbered_texts(20)
-
-    async def ask() -> list[Any]:
-        async with cohere.AsyncClientV2(base_url=plain.url, api_key="unused") as client:
-            asked = (client.embed(model=MODEL, input_type="search_document", texts=[text]) for text in texts)
-            return [(answer.embeddings.float_ or [])[0] for answer in await asyncio.gather(*asked)]
-
-    assert_same(asyncio.run(ask()), plain.vectors({"input": texts}))
-
-
-def test_qdrant_finds_a_text_nearest_to_itself(plain: Plain) -> None:
-    client = cohere.ClientV2(base_url=plain.url, api_key="unused")
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        return client.embed(model=MODEL, input_type="search_document", texts=texts).embeddings.float_ or []
-
-    assert_each_is_found_first(embed, numbered_texts(20))

@@ -1,20 +1,34 @@
 """Hugging Face's `InferenceClient` as it asks text-embeddings-inference: the full address of `/embed`."""
 
-import asyncio
+from typing import Any
 
 import pytest
 from huggingface_hub import AsyncInferenceClient, InferenceClient
 from huggingface_hub.errors import HfHubHTTPError
 
-from tests.clients.client_page import page_client
+from tests.clients.contract import AsksAtOnce
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same
 from tests.clients.relay import Relay
 
 
-def test_the_pages_line_is_enough(plain: Plain) -> None:
-    client = page_client("huggingface_hub", plain.url, InferenceClient=InferenceClient)
-    assert_same(client.feature_extraction(TEXTS), plain.vectors({"input": TEXTS}))
-    assert_same(client.feature_extraction(TEXTS[0]), plain.vectors({"input": TEXTS[:1]}))
+class TestInferenceClient(AsksAtOnce):
+    package, names = "huggingface_hub", {"InferenceClient": InferenceClient}
+    field = "inputs"
+    num_busy = 0  # it waits for none
+
+    def made(self, url: str, **more: Any) -> InferenceClient:
+        return InferenceClient(f"{url}/embed", **more)
+
+    def vectors(self, client: InferenceClient, texts: list[str]) -> Any:
+        return client.feature_extraction(texts)
+
+    async def vectors_at_once(self, url: str, texts: list[str]) -> Any:
+        return await AsyncInferenceClient(f"{url}/embed").feature_extraction(texts)
+
+
+def test_a_bare_text_is_a_list_of_one(plain: Plain) -> None:
+    got = InferenceClient(f"{plain.url}/embed").feature_extraction(TEXTS[0])
+    assert_same(got, plain.vectors({"input": TEXTS[:1]}))
 
 
 def test_every_option_passes_through(relay: Relay, plain: Plain) -> None:
@@ -24,11 +38,6 @@ def test_every_option_passes_through(relay: Relay, plain: Plain) -> None:
     )
     assert_same(got, plain.vectors({"input": TEXTS, "instruction": QUERY}))
     assert set(relay.sent[0].body) == {"inputs", "normalize", "prompt_name", "truncate", "truncation_direction"}
-
-
-def test_the_async_client_gets_the_same(plain: Plain) -> None:
-    client = AsyncInferenceClient(f"{plain.url}/embed")
-    assert_same(asyncio.run(client.feature_extraction(TEXTS)), plain.vectors({"input": TEXTS}))
 
 
 def test_a_refusal_shows_our_words(plain: Plain) -> None:

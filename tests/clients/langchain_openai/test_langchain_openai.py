@@ -1,6 +1,6 @@
 """LangChain's `OpenAIEmbeddings`: the base URL, and `check_embedding_ctx_length=False`."""
 
-import asyncio
+from typing import Any, ClassVar
 
 import openai
 import pytest
@@ -8,7 +8,7 @@ import tiktoken_ext.openai_public
 from langchain_openai import OpenAIEmbeddings
 from langchain_qdrant import QdrantVectorStore
 
-from tests.clients.client_page import page_client
+from tests.clients.contract import AsksAtOnce, ShortensVectors, SplitsTexts
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
 from tests.clients.relay import Relay
 
@@ -18,15 +18,20 @@ def embeddings(url: str, **settings: object) -> OpenAIEmbeddings:
     return OpenAIEmbeddings(model=MODEL, base_url=f"{url}/v1", api_key="unused", **(flag | settings))
 
 
-def test_the_pages_line_is_enough(plain: Plain) -> None:
-    model = page_client("langchain-openai", plain.url, OpenAIEmbeddings=OpenAIEmbeddings)
-    assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
+class TestOpenAIEmbeddings(SplitsTexts, ShortensVectors, AsksAtOnce):
+    package, names = "langchain-openai", {"OpenAIEmbeddings": OpenAIEmbeddings}
+    sends: ClassVar = {"encoding_format": "base64"}
+    batches = (40, 40, 20)
+    refusal = openai.BadRequestError
 
+    def made(self, url: str, **more: Any) -> OpenAIEmbeddings:
+        return embeddings(url, chunk_size=40, **more)
 
-def test_texts_keep_their_order_and_an_empty_one_its_place(relay: Relay, plain: Plain) -> None:
-    assert_same(embeddings(relay.url).embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
-    assert relay.inputs("input") == [TEXTS]
-    assert relay.inputs("encoding_format") == ["base64"]
+    def vectors(self, client: OpenAIEmbeddings, texts: list[str]) -> Any:
+        return client.embed_documents(texts)
+
+    async def vectors_at_once(self, url: str, texts: list[str]) -> Any:
+        return await embeddings(url, chunk_size=50).aembed_documents(texts)
 
 
 def test_a_query_is_a_bare_text_or_a_list_of_one(relay: Relay, plain: Plain) -> None:
@@ -37,22 +42,6 @@ def test_a_query_is_a_bare_text_or_a_list_of_one(relay: Relay, plain: Plain) -> 
 def test_an_instruction_goes_in_as_extra_body(plain: Plain) -> None:
     model = embeddings(plain.url, model_kwargs={"extra_body": {"instruction": QUERY}})
     assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS, "instruction": QUERY}))
-
-
-def test_dimensions_shorten_the_vector(plain: Plain) -> None:
-    want = plain.vectors({"input": TEXTS, "dimensions": 64})
-    assert_same(embeddings(plain.url, dimensions=64).embed_documents(TEXTS), want)
-
-
-def test_many_texts_are_split_and_come_back_in_order(relay: Relay, plain: Plain) -> None:
-    texts = numbered_texts(100)
-    assert_same(embeddings(relay.url, chunk_size=40).embed_documents(texts), plain.vectors({"input": texts}))
-    assert [len(batch) for batch in relay.inputs("input")] == [40, 40, 20]
-
-
-def test_the_async_client_gets_the_same(plain: Plain) -> None:
-    model = embeddings(plain.url, chunk_size=2)
-    assert_same(asyncio.run(model.aembed_documents(TEXTS)), plain.vectors({"input": TEXTS}))
 
 
 def test_the_default_that_sends_token_ids_is_refused_with_the_setting_to_switch_off(
@@ -70,19 +59,6 @@ def test_the_default_that_sends_token_ids_is_refused_with_the_setting_to_switch_
         embeddings(relay.url, check_embedding_ctx_length=True).embed_documents(["red"])
     assert (caught.value.code, caught.value.param) == ("token_arrays_not_accepted", "input")
     assert relay.inputs("input") == [[list(b"red")]]
-
-
-def test_a_refusal_is_openais_class_with_our_words(plain: Plain) -> None:
-    with pytest.raises(openai.BadRequestError) as caught:
-        embeddings(plain.url, dimensions=4096).embed_documents(TEXTS)
-    assert caught.value.code == "invalid_dimensions"
-    assert plain.message("/v1/embeddings", {"input": TEXTS, "dimensions": 4096}) in str(caught.value)
-
-
-def test_a_full_queue_is_waited_for(relay: Relay, plain: Plain) -> None:
-    relay.num_busy = 2
-    assert_same(embeddings(relay.url).embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
-    assert len(relay.sent) == 3
 
 
 def test_qdrant_behind_it_finds_a_text_nearest_to_itself(plain: Plain) -> None:

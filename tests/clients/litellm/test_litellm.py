@@ -10,7 +10,6 @@ import pytest
 from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image, image_part, numbered_texts
 from tests.clients.relay import Relay
-from tests.clients.stores import assert_each_is_found_first
 
 PATHS = {"openai": "/v1", "hosted_vllm": "/v1", "cohere": "/v2/embed"}
 """Ends of `api_base`."""
@@ -112,11 +111,3 @@ def test_the_async_way_gets_the_same(provider: str, plain: Plain) -> None:
         return await litellm.aembedding(**settings(provider, plain.url), input=TEXTS)
 
     assert_same(vectors(asyncio.run(ask())), plain.vectors({"input": TEXTS}))
-
-
-@each_provider
-def test_qdrant_finds_a_text_nearest_to_itself(provider: str, plain: Plain) -> None:
-    def embed(texts: list[str]) -> list[list[float]]:
-        return vectors(litellm.embedding(**settings(provider, plain.url), input=texts))
-
-    assert_each_is_found_first(embed, numbered_texts(10))

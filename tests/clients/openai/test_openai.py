@@ -3,15 +3,15 @@
 import asyncio
 import base64
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from tests.clients.client_page import page_client
+from tests.clients.contract import AsksAtOnce, ShortensVectors
 from tests.clients.plain import (
-    DIMENSIONS,
     MODEL,
     TEXTS,
     Plain,
@@ -29,18 +29,30 @@ def client(relay: Relay) -> Iterator[OpenAI]:
         yield client
 
 
-def test_the_pages_line_is_enough(plain: Plain) -> None:
-    with page_client("openai", plain.url, OpenAI=OpenAI) as client:
-        answer = client.embeddings.create(model=MODEL, input=TEXTS)
-    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
+class TestOpenAI(ShortensVectors, AsksAtOnce):
+    package, names = "openai", {"OpenAI": OpenAI}
+    sends: ClassVar = {"encoding_format": "base64"}
+    refusal = openai.BadRequestError
+
+    def made(self, url: str, **more: Any) -> tuple[OpenAI, dict[str, Any]]:
+        return OpenAI(base_url=f"{url}/v1", api_key="unused"), more
+
+    def vectors(self, client: OpenAI | tuple[OpenAI, dict[str, Any]], texts: list[str]) -> Any:
+        made, more = client if isinstance(client, tuple) else (client, {})
+        return [entry.embedding for entry in made.embeddings.create(model=MODEL, input=texts, **more).data]
+
+    async def vectors_at_once(self, url: str, texts: list[str]) -> Any:
+        async with AsyncOpenAI(base_url=f"{url}/v1", api_key="unused") as client:
+            answers = await asyncio.gather(*(client.embeddings.create(model=MODEL, input=text) for text in texts))
+        return [answer.data[0].embedding for answer in answers]
 
 
-def test_texts_keep_their_order_and_an_empty_one_its_place(client: OpenAI, relay: Relay, plain: Plain) -> None:
+def test_what_stands_beside_the_vectors_is_there(client: OpenAI, relay: Relay) -> None:
+    relay.num_busy = 2
     answer = client.embeddings.create(model=MODEL, input=TEXTS)
-    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
-    assert relay.inputs("encoding_format") == ["base64"]
     assert (answer.object, answer.data[0].object, answer.model) == ("list", "embedding", MODEL)
     assert answer.usage.prompt_tokens == answer.usage.total_tokens > 0
+    assert [sent.headers["x-stainless-retry-count"] for sent in relay.sent] == ["0", "1", "2"]
 
 
 def test_a_thousand_texts_are_one_request(client: OpenAI, relay: Relay, plain: Plain) -> None:
@@ -58,12 +70,6 @@ def test_floats_are_the_same_as_the_clients_own_base64(client: OpenAI) -> None:
     assert isinstance(text, str)
     np.testing.assert_array_equal(np.array(decoded, "<f4"), np.array(floats, "<f4"))
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(text), "<f4"), np.array(floats, "<f4"))
-
-
-def test_dimensions_shorten_the_vector(client: OpenAI, plain: Plain) -> None:
-    answer = client.embeddings.create(model=MODEL, input=TEXTS, dimensions=64)
-    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS, "dimensions": 64}))
-    assert len(answer.data[0].embedding) == 64 < DIMENSIONS
 
 
 @pytest.mark.parametrize("body", [
@@ -124,30 +130,12 @@ def test_a_base_url_without_v1_gets_the_right_route_in_the_error(plain: Plain) -
     assert "/v1/embeddings" in caught.value.message
 
 
-def test_a_full_queue_is_waited_for(client: OpenAI, relay: Relay, plain: Plain) -> None:
-    relay.num_busy = 2
-    answer = client.embeddings.create(model=MODEL, input=TEXTS)
-    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
-    assert [sent.headers["x-stainless-retry-count"] for sent in relay.sent] == ["0", "1", "2"]
-
-
 def test_a_queue_that_stays_full_is_the_clients_own_class(relay: Relay) -> None:
     relay.num_busy = 1
     client = OpenAI(base_url=f"{relay.url}/v1", api_key="unused", max_retries=0)
     with client, pytest.raises(openai.InternalServerError) as caught:
         client.embeddings.create(model=MODEL, input="x")
     assert caught.value.code == "overloaded"
-
-
-def test_the_async_client_asks_at_once(plain: Plain) -> None:
-    texts = numbered_texts(20)
-
-    async def ask() -> list[list[float]]:
-        async with AsyncOpenAI(base_url=f"{plain.url}/v1", api_key="unused") as client:
-            answers = await asyncio.gather(*(client.embeddings.create(model=MODEL, input=text) for text in texts))
-        return [answer.data[0].embedding for answer in answers]
-
-    assert_same(asyncio.run(ask()), plain.vectors({"input": texts}))
 
 
 def test_every_listed_model_answers(plain: Plain) -> None:
