@@ -1,12 +1,13 @@
 """One embedder is killed under load: nobody is left without an answer, and the cluster is whole again."""
 
+import json
 import os
 import signal
 import time
 from collections import Counter
 from itertools import count
 
-from tests.conftest import image, image_part
+from tests.conftest import image, image_part, text_part
 from tests.deploy.ray.cluster import Cluster
 from tests.steady_load import SteadyLoad
 
@@ -18,11 +19,17 @@ ENCODES = "cenote_encoder_cache_misses_total"
 numbers = count()
 
 
+def body_of(index: int) -> bytes:
+    """One of 40 images, with a text like no other."""
+    parts = [image_part(image(20_000 + index % 40)), text_part(f"number {index}")]
+    return json.dumps({"inputs": [{"content": parts}]}).encode()
+
+
 def test_a_killed_replica_loses_no_request_beyond_a_retry_and_another_takes_its_place(cluster: Cluster) -> None:
     before = cluster.embedders()
     assert len(before) == 2
     known = embedders_that_answer(cluster, 2)
-    load = SteadyLoad(cluster.url, NUM_CLIENTS, waits_as_told=True).start()
+    load = SteadyLoad(cluster.url, NUM_CLIENTS, body_of, waits_as_told=True).start()
     time.sleep(BEFORE_S)
     num_before = load.num_right
     os.kill(before[0], signal.SIGKILL)
