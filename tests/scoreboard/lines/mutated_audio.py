@@ -12,7 +12,7 @@ from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import encode, tone
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.mutants.av_files import try_broken
+from tests.scoreboard.lines.mutants.broken_files import try_broken
 
 LIMITS = AudioLimits(max_duration_s=10.0)
 RULE = AudioRule(rate_hz=16_000)
@@ -45,7 +45,7 @@ async def try_all(size: int) -> Result:
         rest = await samples_of(decoder, encoded)
         return f"{rest} bytes too many" if rest else ""
 
-    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, PLACE.param)
+    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, [PLACE.param])
 
 
 @line(

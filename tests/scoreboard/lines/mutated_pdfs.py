@@ -6,7 +6,6 @@ import time
 from functools import cache
 from pathlib import Path
 
-from service import metrics
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
@@ -27,13 +26,12 @@ from tests.pdf_file import (
     slide,
 )
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.scoreboard.lines.mutants.broken_files import CODES, try_broken
 
 RULE = PixelRule(max_pixels=128 * 128)
 DEADLINE_S = 5.0
 TEXT_BYTES = 4096
 MAX_MEMORY_BYTES = 128 << 20
-CODES = ("media_undecodable", "media_too_large", "invalid_request")
 SEED = 25
 PLACE, PAGE_PLACE = ErrorLocation("file", 0), ErrorLocation("page", 0)
 
@@ -44,12 +42,6 @@ def seeds() -> tuple[bytes, ...]:
     several = raw([b"/F1 Do /F2 Do", b"1 0 0 rg /F2 Do", b"0 0 300 300 re f 0 0 100 0 200 200 c S"])
     field = annotated(b"/Subtype/Widget/F 4" + TYPED % b"PAID", b"", NEEDS_APPEARANCES)
     return pdf(3, paragraph), pdf(1, form), pdf(1, scan, (200, 300)), pdf(2, slide), several, field
-
-
-def replaced(*reasons: str) -> float:
-    """Processes that a file ended, or that were late."""
-    series = "cenote_decode_workers_replaced_total"
-    return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
 
 
 async def page_of(decoder: PageDecoder, encoded: bytes, page: int) -> int:
@@ -67,28 +59,23 @@ async def page_of(decoder: PageDecoder, encoded: bytes, page: int) -> int:
     return len(await decoder.pixels(item)) - item.num_slot_bytes
 
 
+def _decoder() -> PageDecoder:
+    return PageDecoder(num_workers=1, max_bytes=MAX_MEMORY_BYTES, deadline_s=DEADLINE_S)
+
+
 async def try_all(size: int) -> Result:
-    """Broken files one after another, through one process for as long as it lives; then two without end."""
-    decoder = PageDecoder(num_workers=1, max_bytes=MAX_MEMORY_BYTES, deadline_s=DEADLINE_S)
-    draw, failures, num_accepted, slowest_s = random.Random(SEED), [], 0, 0.0
-    before = replaced("lost", "deadline", "start")
-    await page_of(decoder, seeds()[0], 1)  # the process starts with its first file
-    for number in range(size):
-        encoded, began_s = mutate(draw, draw.choice(seeds()), draw.choice(seeds())), time.monotonic()
-        try:
-            if rest := await page_of(decoder, encoded, draw.choice((1, 1, 2))):
-                failures.append(f"case {number}: {rest} bytes too many")
-            num_accepted += 1
-        except MediaError as error:
-            if error.code not in CODES or error.param not in ("file", "page") or "0x" in error.message:
-                failures.append(f"case {number}: {error.code}: {error.message}")
-        slowest_s = max(slowest_s, time.monotonic() - began_s)
-    if num_replaced := int(replaced("lost", "deadline", "start") - before):
-        failures.append(f"{num_replaced} processes ended or were late")
-    failures += await _ended(decoder, endless()) + await _ended(decoder, boundless())
+    """Broken files; then two without end."""
+    decoder, draw = _decoder(), random.Random(SEED)
+
+    async def attempt(encoded: bytes) -> str:
+        rest = await page_of(decoder, encoded, draw.choice((1, 1, 2)))
+        return f"{rest} bytes too many" if rest else ""
+
+    tried = await try_broken(size, draw, seeds(), decoder, attempt, ("file", "page"), (*CODES, "invalid_request"))
+    decoder = _decoder()
+    failures = await _ended(decoder, endless()) + await _ended(decoder, boundless())
     await asyncio.to_thread(decoder.close)
-    figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
-    return Result(size + 2, len(failures), [*failures[:6], figures])
+    return Result(size + 2, tried.num_failed + len(failures), [*failures, *tried.notes])
 
 
 async def _ended(decoder: PageDecoder, encoded: bytes) -> list[str]:

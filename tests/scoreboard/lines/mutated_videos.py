@@ -10,7 +10,7 @@ from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoLimits, check_video, container_of
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.mutants.av_files import try_broken
+from tests.scoreboard.lines.mutants.broken_files import try_broken
 from tests.video_file import video
 
 LIMITS = VideoLimits(max_pixels=1_000_000)
@@ -48,7 +48,7 @@ async def try_all(size: int) -> Result:
         shape = await frames_of(decoder, encoded)
         return "" if shape == (2, *SIZE, 3) else f"frames of shape {shape}"
 
-    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, "video_url")
+    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, ["video_url"])
 
 
 @line(

@@ -1,4 +1,4 @@
-"""Broken files through one of FFmpeg's processes: what the lines of videos and of audio files share."""
+"""Broken files through a decoder's own process: what the lines of videos, audio files and PDFs share."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from service import metrics
-from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.decode.isolated import IsolatedDecoder
 from service.errors import MediaError
 from tests.scoreboard.line import Result
 from tests.scoreboard.lines.mutants.mutation import mutate
@@ -25,15 +25,17 @@ async def try_broken(
     size: int,
     draw: random.Random,
     seeds: Sequence[bytes],
-    decoder: AudioDecoder | VideoDecoder,
+    decoder: IsolatedDecoder,
     attempt: Callable[[bytes], Awaitable[str]],
-    param: str,
+    params: Sequence[str],
+    codes: Sequence[str] = CODES,
 ) -> Result:
-    """Try mutants one after another.
+    """Try mutants one after another, through one process for as long as it lives.
 
     Args:
         attempt: decodes a file as a request does, and says what is wrong with what comes out; "" where nothing is.
-        param: the place that a refusal names.
+        params: places that a refusal may name.
+        codes: of refusals.
     """
     failures, num_accepted, slowest_s, before = list[str](), 0, 0.0, replaced()
     await attempt(seeds[0])  # the process starts with its first file
@@ -44,7 +46,7 @@ async def try_broken(
                 failures.append(f"case {number}: {wrong}")
             num_accepted += 1
         except MediaError as error:
-            if error.code not in CODES or error.param != param or "0x" in error.message:
+            if error.code not in codes or error.param not in params or "0x" in error.message:
                 failures.append(f"case {number}: {error.code}: {error.message}")
         slowest_s = max(slowest_s, time.monotonic() - began_s)
     await asyncio.to_thread(decoder.close)
