@@ -136,12 +136,12 @@ docs: $(VENV)/.serve ## write the pages made from the code: docs/settings.md, me
 
 .PHONY: builtin
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
-	$(BIN)/python -m service.model.builtin.training.train
-	$(BIN)/python -m service.model.builtin.calibrate
+	$(BIN)/python -m cenote_builtin.training.train
+	$(BIN)/python -m cenote_builtin.calibrate
 
 .PHONY: calibrate
 calibrate: $(VENV)/.serve ## take the built-in model's int8 ranges again (seconds)
-	$(BIN)/python -m service.model.builtin.calibrate
+	$(BIN)/python -m cenote_builtin.calibrate
 
 .PHONY: deploy-lock
 deploy-lock: ## write the image's lock files, deploy/requirements/*.txt, from pyproject.toml
@@ -167,7 +167,7 @@ bench: $(VENV)/.test $(SENTENCE)/.installed ## measure the service against its l
 
 .PHONY: scorecard
 scorecard: $(VENV)/.serve ## measure the built-in model on new scenes
-	$(BIN)/python -m service.model.builtin.scoring.score
+	$(BIN)/python -m cenote_builtin.scoring.score
 
 .PHONY: fuzz
 fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json
@@ -188,7 +188,7 @@ $(GPU)/site/.installed: $(WHEELS)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --upgrade --target $(GPU)/site $(WHEELS)/*.whl
 	@touch $@
 check-gpu: $(if $(WHEELS),$(GPU)/site/.installed,$(VENV)/.test) ## check and time kernels, model and server on a GPU (eight minutes); says why not without one
-	$(if $(WHEELS),PYTHONPATH=$(CURDIR):$(CURDIR)/kernels:$(CURDIR)/$(GPU)/site $(PYTHON),$(BIN)/python) -m tests.gpu --write docs/gpu.md $(ARGS)
+	$(if $(WHEELS),PYTHONPATH=$(CURDIR):$(CURDIR)/kernels:$(CURDIR)/deploy/builtin:$(CURDIR)/$(GPU)/site $(PYTHON),$(BIN)/python) -m tests.gpu --write docs/gpu.md $(ARGS)
 
 .PHONY: gpu-wheels
 gpu-wheels: $(VENV)/.serve ## what check-gpu needs where there is torch and no network: there make check-gpu PYTHON=python3 WHEELS=.gpu/wheels

@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import ROOT
 
 MAX_LINES = 400
-OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native", "deploy/ray/cenote_ray")
+SERVED = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native")
+OUR_PACKAGES = (*SERVED, "deploy/ray/cenote_ray", "deploy/builtin/cenote_builtin")
 WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
 """Packages that only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
 WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling", "service.engine.loop")
@@ -30,7 +31,7 @@ def module_name(path: Path) -> str:
 
 
 def front_modules() -> list[str]:
-    names = [module_name(path) for path in sources(*OUR_PACKAGES[:4]) if path.name != "__main__.py"]
+    names = [module_name(path) for path in sources(*SERVED) if path.name != "__main__.py"]
     return [name for name in names if name.startswith(WITHOUT_TORCH) or not name.startswith(WITH_TORCH)]
 
 

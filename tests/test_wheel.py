@@ -28,5 +28,6 @@ def test_training_scenes_and_scoring_are_not_packed(tmp_path: Path) -> None:
     assert {"service/cli.py", "service/openapi.json", "service/py.typed", "schemas/errors.py"} <= names
     packed = {name for name in names if name.startswith(BUILTIN)}
     assert packed >= WEIGHTS
+    assert not any("cenote_builtin" in name for name in names)
     folders = {name.removeprefix(BUILTIN).partition("/")[0] for name in packed}
     assert folders == {"__init__.py", "checkpoint", "reranker", "samples"}

@@ -13,10 +13,10 @@ import torch
 from tokenizers import Tokenizer
 from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
+from cenote_builtin.architecture import build_config
+from cenote_builtin.checkpoint import write_json
+from cenote_builtin.tokenizer import VOCAB_SIZE, special_ids
 from service.checkpoint.hub import CHECKPOINT
-from service.model.builtin.architecture import build_config
-from service.model.builtin.checkpoint import write_json
-from service.model.builtin.tokenizer import VOCAB_SIZE, special_ids
 from tests.conftest import ROOT
 
 RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from cenote_builtin.scenes.captions import caption
+from cenote_builtin.scenes.instructions import CANONICAL
+from cenote_builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
 from service.http.routes.models import BUILTIN_CARD
-from service.model.builtin.scenes.captions import caption
-from service.model.builtin.scenes.instructions import CANONICAL
-from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
 from tests.builders import image_bytes
 from tests.conftest import LiveServer, data_uri, image_part
 

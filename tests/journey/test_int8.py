@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cenote_builtin.scenes.captions import caption
+from cenote_builtin.scenes.scenes import ASPECTS, sample_scene
 from service.checkpoint.hub import CALIBRATION_FILE
 from service.checkpoint.hub import CHECKPOINT as BUILTIN
-from service.model.builtin.scenes.captions import caption
-from service.model.builtin.scenes.scenes import ASPECTS, sample_scene
 from tests.conftest import LiveServer, image, image_part
 
 V2 = "/v2/embed"

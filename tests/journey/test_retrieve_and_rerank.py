@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.model.builtin.scenes.captions import caption
-from service.model.builtin.scenes.scenes import Scene, draw
-from service.model.builtin.scenes.variants import hard_family
+from cenote_builtin.scenes.captions import caption
+from cenote_builtin.scenes.scenes import Scene, draw
+from cenote_builtin.scenes.variants import hard_family
 from tests.conftest import LiveServer, data_uri
 from tests.recipe import run, serve_flags
 

@@ -1,1 +1,1 @@
-"""The built-in model: its checkpoint, and how it was trained, scored and calibrated."""
+"""The built-in models' checkpoints and sample images; deploy/builtin makes them."""

@@ -21,9 +21,9 @@ from tokenizers.models import Unigram
 from torch.nn import functional
 from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
-from service.model.builtin.scenes.captions import caption, pick
-from service.model.builtin.scenes.questions import Question, ask_contained
-from service.model.builtin.scenes.scenes import Scene, sample_scene
+from cenote_builtin.scenes.captions import caption, pick
+from cenote_builtin.scenes.questions import Question, ask_contained
+from cenote_builtin.scenes.scenes import Scene, sample_scene
 from tests.models.text.checkpoints import RECIPES, ROBERTA_NAMES, ROBERTA_TOKENS, Recipe, sentence_transformer
 from tests.models.text.tokenizers import with_ends
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.model.builtin.gallery import write_gallery
+from cenote_builtin.gallery import write_gallery
 from tests.conftest import LiveServer, data_uri
 from tests.openapi.sdks.workshop import Workshop
 from tests.recipe import RECIPES

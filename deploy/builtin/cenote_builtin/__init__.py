@@ -1,0 +1,1 @@
+"""The training, scoring and calibration of the built-in models, and the scenes that they know."""
