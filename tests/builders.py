@@ -12,11 +12,9 @@ from PIL import Image
 
 from service.errors import ServiceError
 from service.fairness.threads import all_at_once
-from service.front.admission.budget import AnswerLease, Budget
+from service.front.admission.budget import ANSWERS, Budget, Lease
 from service.front.admission.key_file import ApiKey, hash_key
-from service.front.admission.kinds import ANSWERS
-from service.front.admission.load import Load
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.shared_table import Load, SharedTable
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids, UuidStore
@@ -92,7 +90,7 @@ def engine_request(id_: int, token_ids: list[int], *images: Media, ask: OutputAs
     return Request(id=id_, plan=TokenPlan(token_ids), media=images, asks=(ask,), **options)
 
 
-def answer_lease() -> AnswerLease:
+def answer_lease() -> Lease:
     """A lease of a small answer."""
     return Budget(ANSWERS, Load(), SharedTable.of_one_front()).take_answer(0, SERVICE.tenant)
 

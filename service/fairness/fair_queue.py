@@ -13,15 +13,45 @@ E. Friedman, S. Henderson, "Fairness and efficiency in web server protocols", SI
 """
 
 import heapq
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Container, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
+from secrets import randbits
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from service.fairness.party import Party
+import msgspec
 
 T = TypeVar("T")
+
+
+class Party(msgspec.Struct, frozen=True):
+    """A request and its tenant.
+
+    Attributes:
+        tenant: name of the tenant, whose requests have one share together.
+        request: a number of its own for each request; requests of a tenant share evenly.
+    """
+
+    tenant: str
+    request: int
+
+
+NOBODY = Party("", 0)
+"""The service itself."""
+
+CURRENT_PARTY: ContextVar[Party] = ContextVar("party", default=NOBODY)
+"""The party that this task works for."""
+
+_NUMBERS = count(1 + randbits(48))
+"""Several fronts share an engine: their numbers should differ."""
+
+
+def open_party(tenant: str) -> None:
+    """Begin a new request of a tenant in this task."""
+    CURRENT_PARTY.set(Party(tenant, next(_NUMBERS)))
+
 
 MAX_OWED = 1024
 """Tenants after whom those are forgotten that owe nothing any more."""
@@ -156,28 +186,26 @@ class FairQueue(Generic[T]):
         """Remove the next thing, and charge its cost. The queue must not be empty."""
         queue = self._next()
         assert queue is not None
-        return self._remove_first(queue)
+        return self._remove(queue, queue.waiting[0])
 
     def take_while(self, fits: Callable[[int, T], bool]) -> list[T]:
         """Remove the next things until one does not fit, by its cost and itself, and charge their costs."""
         taken: list[T] = []
         while (queue := self._next()) is not None and fits(*queue.waiting[0].things[0]):
-            taken.append(self._remove_first(queue))
+            taken.append(self._remove(queue, queue.waiting[0]))
         return taken
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget everything else."""
         for queue in list(self._tenants.values()):
-            gone: Counter[int] = Counter()
-            for bundle in queue.waiting:
-                kept = [one for one in bundle.things if is_kept(one[1])]
-                gone[bundle.request] += len(bundle.things) - len(kept)
-                bundle.things.clear()
-                bundle.things.extend(kept)
-            queue.waiting = [bundle for bundle in queue.waiting if bundle.things]
-            heapq.heapify(queue.waiting)
-            for request, num_things in gone.items():
-                self._leave(queue, request, num_things)
+            for bundle in list(queue.waiting):
+                gone = [one for one in bundle.things if not is_kept(one[1])]
+                kept = [one for one in bundle.things if is_kept(one[1])] if gone else []
+                if gone:
+                    bundle.things.clear()
+                    bundle.things.extend((*gone, *kept))
+                for _ in gone:
+                    self._remove(queue, bundle, is_served=False)
 
     def _next(self, without: Container[str] = ()) -> TenantQueue[T] | None:
         """The tenant whose first thing is next."""
@@ -188,32 +216,32 @@ class FairQueue(Generic[T]):
             return next(iter(tenants), None)
         return min(tenants, key=lambda queue: queue.tag + queue.waiting[0].things[0][0], default=None)
 
-    def _remove_first(self, queue: TenantQueue[T], *, is_served: bool = True) -> T:
-        first = queue.waiting[0]
-        cost, thing = first.things.popleft()
+    def _remove(self, queue: TenantQueue[T], bundle: QueuedBundle[T], *, is_served: bool = True) -> T:
+        """Remove the first thing of a bundle."""
+        cost, thing = bundle.things.popleft()
+        share = queue.requests[bundle.request]
         if is_served:
             self._given += cost / len(self._tenants)
             queue.give(cost)
-            queue.requests[first.request].unserved -= cost
-        if not first.things:
-            heapq.heappop(queue.waiting)
-        self._leave(queue, first.request, 1)
-        return thing
-
-    def _leave(self, queue: TenantQueue[T], request: int, num_things: int) -> None:
-        """Count things of a request no longer."""
-        self._num_waiting -= num_things
-        share = queue.requests[request]
-        share.num_waiting -= num_things
+            share.unserved -= cost
+        if not bundle.things:
+            if queue.waiting[0] is bundle:
+                heapq.heappop(queue.waiting)
+            else:
+                queue.waiting.remove(bundle)
+                heapq.heapify(queue.waiting)
+        self._num_waiting -= 1
+        share.num_waiting -= 1
         if not share.num_waiting:
-            del queue.requests[request]
+            del queue.requests[bundle.request]
             if self._counts_ended and (tag := share.tag - max(0, share.unserved)) > queue.given:
-                queue.tags[request] = tag
-                heapq.heappush(queue.ended, (tag, request))
+                queue.tags[bundle.request] = tag
+                heapq.heappush(queue.ended, (tag, bundle.request))
         if not queue.requests:  # an idle tenant keeps no credit, and of its debt only what was charged afterwards
             del self._tenants[queue.name]
             if (owed := min(queue.tag, self._given + queue.owed)) > self._given:
                 self._owe(queue.name, owed)
+        return thing
 
     def _owe(self, tenant: str, tag: float) -> None:
         self._owed[tenant] = tag
@@ -267,13 +295,14 @@ class TurnQueue(FairQueue[W]):
         """The next that somebody waits for, of tenants that are not in `without`; None when there is none."""
         for queue in list(self._tenants.values()):
             while queue.waiting and queue.waiting[0].things[0][1].turn.cancelled():
-                self._remove_first(queue, is_served=False)
+                self._remove(queue, queue.waiting[0], is_served=False)
         found = self._next(without)
         return None if found is None else found.waiting[0].things[0][1]
 
     def leave(self, first: W, *, is_served: bool) -> None:
         """Remove what `peek` has just returned; charge its cost if it is served."""
-        self._remove_first(self._tenants[first.party.tenant], is_served=is_served)
+        queue = self._tenants[first.party.tenant]
+        self._remove(queue, queue.waiting[0], is_served=is_served)
 
     def charge(self, party: Party, cost: float) -> None:
         """Charge a party for what it had beyond the cost that was known, or below 0 for what it had less."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from service.fairness.fair_queue import TurnQueue
-from service.fairness.party import CURRENT_PARTY, Party
+from service.fairness.fair_queue import CURRENT_PARTY, Party, TurnQueue
 
 NUM_SPARE = 2
 """The extra seats."""

@@ -12,7 +12,7 @@ from schemas.content.messages import Message
 from schemas.content.parts import Content, ImageEmbedsPart, ImageUrlPart
 from schemas.content.video import VideoFramesPart, VideoUrlPart
 from service.errors import ServiceError
-from service.front.admission.budget import AnswerLease
+from service.front.admission.budget import Lease
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
 from service.outputs.ask import Asks
@@ -166,7 +166,7 @@ class EmbedResult:
 
     inputs: Sequence[InputResult]
     media_ms: float
-    lease: AnswerLease = field(init=False)
+    lease: Lease = field(init=False)
     num_inputs: int = field(default=0, init=False)
     errors: list[ServiceError] = field(default_factory=list, init=False)
     embedded: list[EmbeddedInput] = field(default_factory=list, init=False)

@@ -12,7 +12,7 @@ from schemas.parsing.hints import shown
 from schemas.parsing.structure import check_structure
 from service.errors import InputError
 from service.front.admission.budget import Lease
-from service.front.admission.load import ONE_BODY, ONE_MORE, Load
+from service.front.admission.shared_table import ONE_BODY, ONE_MORE, Load
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
 from service.http.request_context import WHOLE_BODY, AnyRequest, RequestContext, caller_of, context_of

@@ -16,8 +16,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 
-from service.fairness.fair_queue import TurnQueue
-from service.fairness.party import CURRENT_PARTY, Party
+from service.fairness.fair_queue import CURRENT_PARTY, Party, TurnQueue
 from service.ipc.messages import PixelSlot
 
 ALIGN = 64

@@ -46,7 +46,7 @@ class Dispatcher:
         self._loop = asyncio.get_running_loop()
         self.is_listening = False
         self._next = 0
-        self._retrying: asyncio.TimerHandle | None = None
+        self._is_retrying = False
 
     def listen(self) -> None:
         """Accept connections from now on.
@@ -95,9 +95,13 @@ class Dispatcher:
     def _offer(self) -> None:
         while self._waiting and self._hand_over(*self._waiting[0]):
             self._waiting.popleft()[0].close()
-        if self._retrying is not None:
-            self._retrying.cancel()
-        self._retrying = self._loop.call_later(RETRY_S, self._offer) if self._waiting else None
+        if self._waiting and not self._is_retrying:
+            self._is_retrying = True
+            self._loop.call_later(RETRY_S, self._offer_again)
+
+    def _offer_again(self) -> None:
+        self._is_retrying = False
+        self._offer()
 
     def _hand_over(self, connection: socket.socket, address: str) -> bool:
         peer, verdict = self._rule.arrival(address, [one.connections for one in self._fronts])

@@ -9,15 +9,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from service.front.admission.shared_table import SharedRows
 from service.front.hub.engine_lines import EngineLink
 from service.http.server.peers import Tally
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import open_passing, pass_descriptors
-from service.processes.messages import Answered, StartFront, ToMain
-from service.processes.questions import Questions
+from service.processes.messages import Answered, Questions, StartFront, ToMain
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -41,6 +42,13 @@ IDS_OF_A_FRONT = 1 << 40
 """Requests of a front, and of each that takes its place: an engine never sees an id twice."""
 
 
+class FrontLines(NamedTuple):
+    """The lines to a front's process: of messages, and by which it is given descriptors."""
+
+    channel: AsyncChannel[ToMain]
+    passing: socket.socket
+
+
 class FrontProcess:
     """One of the fronts: a `HubFront`.
 
@@ -48,8 +56,9 @@ class FrontProcess:
         index: its place among all.
         settings: what every front is started with.
         num_fronts: of all.
-        inherited: descriptors of the shared memory for counts, and of that for pixels of each model.
-        take: is handed each message, and None when the process has ended.
+        rows: of the counts of all fronts; its own is cleared when the process has ended.
+        arenas: descriptors of the shared memory for pixels of each model.
+        take: is handed each message.
 
     Attributes:
         process: that runs now, or ran last.
@@ -64,8 +73,9 @@ class FrontProcess:
         index: int,
         settings: Settings,
         num_fronts: int,
-        inherited: Sequence[int],
-        take: Callable[["FrontProcess", ToMain | None], None],
+        rows: SharedRows,
+        arenas: Sequence[int],
+        take: Callable[["FrontProcess", ToMain], None],
     ) -> None:
         self.index = index
         self.process: subprocess.Popen[bytes] | None = None
@@ -75,10 +85,10 @@ class FrontProcess:
         self.silent_s = 0.0
         self._settings = settings
         self._num_fronts = num_fronts
-        self._inherited = inherited
+        self._rows = rows
+        self._arenas = arenas
         self._take = take
-        self._channel: AsyncChannel[ToMain] | None = None
-        self._passing: socket.socket | None = None
+        self._lines: FrontLines | None = None
         self._questions = Questions(self.tell, ANSWER_S)
         self._num_started = 0
         self._is_over = False
@@ -93,7 +103,7 @@ class FrontProcess:
             except OSError:
                 logger.exception("no front could be started")
             finally:
-                self._kill()
+                self.signal(signal.SIGKILL)
             if self._is_over:
                 return
             lived_long = time.monotonic() - began_s >= LIVED_S
@@ -151,63 +161,56 @@ class FrontProcess:
 
     def tell(self, message: msgspec.Struct) -> None:
         """Tell it something; nothing where it has gone."""
-        if self._channel is not None:
-            self._channel.send(message)
+        if self._lines is not None:
+            self._lines.channel.send(message)
 
     def pass_descriptors(self, packet: bytes, descriptors: Iterable[int]) -> bool:
         """Give it descriptors; False where it has gone, or does not take them now."""
-        if self._passing is None:
+        if self._lines is None:
             return False
         try:
-            return pass_descriptors(self._passing, packet, list(descriptors))
+            return pass_descriptors(self._lines.passing, packet, list(descriptors))
         except OSError:
             return False
 
     async def _one_process(self) -> None:
         ours, theirs = socket.socketpair()
-        self._passing, passed = open_passing()
+        passing, passed = open_passing()
         with theirs, passed:
-            self.process = _start(theirs.fileno(), passed.fileno(), *self._inherited)
-        self._channel = await AsyncChannel.over(ours, ToMain)  # type: ignore[arg-type]  # a union is a type to msgspec
+            descriptors = [theirs.fileno(), passed.fileno(), self._rows.descriptor, *self._arenas]
+            self.process = process = subprocess.Popen(
+                # -P: the folder that this was started in must not come before the installed packages.
+                [sys.executable, "-P", "-m", "service.processes.front_worker", *map(str, descriptors)],
+                pass_fds=descriptors,
+                stdin=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C is the main process's to handle
+                env=os.environ,
+            )
+        channel: AsyncChannel[ToMain] = await AsyncChannel.over(ours, ToMain)  # type: ignore[arg-type]  # a union is a type to msgspec
+        self._lines = FrontLines(channel, passing)
         first_id = self.index + self._num_fronts * (1 + self._num_started * IDS_OF_A_FRONT)
         self._num_started += 1
         start = StartFront(settings=self._settings, index=self.index, num_fronts=self._num_fronts, first_id=first_id)
-        self._channel.send(start)
+        channel.send(start)
         try:
-            await self._channel.each(self._hear)
+            await channel.each(self._hear)
         finally:
-            self._channel.close()
-            self._channel = None
-            self._passing.close()
-            self._passing = None
+            self._lines = None
+            channel.close()
+            passing.close()
             self._questions.close()
             self.is_serving = False
             self.links = [EngineLink() for _ in self.links]
             self.connections = Tally()
             self.silent_s = 0.0
-            await asyncio.to_thread(self._wait)
-            self._take(self, None)
-
-    def _wait(self) -> None:
-        """Wait for the end of the process: its lines have closed, so it has ended, or is ended now."""
-        assert self.process is not None  # it was started
-        try:
-            self.process.wait(EXIT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def _kill(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
+            await asyncio.to_thread(_reap, process)
+            self._rows.clear(self.index)
 
 
-def _start(*descriptors: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        # -P: the folder that this was started in must not come before the installed packages.
-        [sys.executable, "-P", "-m", "service.processes.front_worker", *map(str, descriptors)],
-        pass_fds=descriptors,
-        stdin=subprocess.DEVNULL,
-        process_group=0,  # Ctrl-C is the main process's to handle
-        env=os.environ,
-    )
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process: its lines have closed, so it has ended, or is ended now."""
+    try:
+        process.wait(EXIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

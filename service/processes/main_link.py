@@ -26,8 +26,7 @@ from service.front.inputs.uuids import UuidStore
 from service.http.server.peers import Arrival, ArrivalVerdict
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import watch_passing
-from service.processes.messages import Answered, AskSeries, AskUuid, ConnectionsChanged, StartFront, ToFront
-from service.processes.questions import Questions
+from service.processes.messages import Answered, AskSeries, AskUuid, ConnectionsChanged, Questions, StartFront, ToFront
 
 ANSWER_S = 10.0
 """The main process waits for other fronts in this time."""
@@ -58,7 +57,7 @@ class MainLink:
         self.index, self.num_fronts, self.first_id = start.index, start.num_fronts, start.first_id
         self.owner_pid = os.getppid()
         self.table = SharedTable.inherited(table_descriptor, start.index)
-        self.adopt: Callable[[socket.socket, Arrival], None] | None = None
+        self.adopt: Callable[[socket.socket, Arrival], None] = lambda sock, _: sock.close()
         self.closed: Callable[[], None] = lambda: None
         self.lost: Callable[[], None] = lambda: os._exit(1)
         self._arenas = arena_descriptors
@@ -66,7 +65,7 @@ class MainLink:
         self._loop = asyncio.get_running_loop()
         self._followers: dict[int, FollowsEngine] = {}
         self._news: list[EngineNews] = []
-        self._uuids: UuidStore | None = None
+        self._bound_to: Callable[[bytes, str], bytes] = lambda _, __: b""
         self._questions = Questions(self.send, ANSWER_S)
         self._changes: Counter[str] = Counter()
 
@@ -92,7 +91,7 @@ class MainLink:
 
     def share_uuids(self, store: UuidStore) -> None:
         """Let the other fronts ask for names that are bound in `store`."""
-        self._uuids = store
+        self._bound_to = store.packed
 
     async def find_uuid(self, tenant: bytes, uuid: str) -> bytes:
         """Ask for the content that another front has bound a name to."""
@@ -131,8 +130,7 @@ class MainLink:
             case AskSeries(number=number):
                 self.send(Answered(number=number, body=metrics.render(self.index)))
             case AskUuid(number=number):
-                body = b"" if self._uuids is None else self._uuids.packed(message.tenant, message.uuid)
-                self.send(Answered(number=number, body=body))
+                self.send(Answered(number=number, body=self._bound_to(message.tenant, message.uuid)))
             case Answered():
                 self._questions.on_answered(message)
             case StartFront():
@@ -142,7 +140,7 @@ class MainLink:
         what, *rest = packet.split(b" ")
         if what == b"engine" and (follower := self._followers.get(int(rest[0]))) is not None:
             follower.on_engine(int(rest[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
-        elif what == b"connection" and self.adopt is not None:
+        elif what == b"connection":
             self.adopt(socket.socket(fileno=descriptors[0]), Arrival(rest[1].decode(), ArrivalVerdict(int(rest[0]))))
         elif what == b"closed":
             self.closed()

@@ -51,12 +51,11 @@ class MainProcess:
         allow_descriptors(settings.max_connections)
         self._settings = settings
         self._bound = bound
-        self._rows = SharedRows(num_fronts)
         self._fronts: list[FrontProcess] = []
         self._hub = hub = Hub(settings, self._fronts, num_fronts)
-        inherited = (self._rows.descriptor, *(keeper.arena for keeper in hub.keepers))
+        rows, arenas = SharedRows(num_fronts), [keeper.arena for keeper in hub.keepers]
         for index in range(num_fronts):
-            self._fronts.append(FrontProcess(index, settings, num_fronts, inherited, self._take))
+            self._fronts.append(FrontProcess(index, settings, num_fronts, rows, arenas, self._take))
         self._answering: set[asyncio.Task[None]] = set()
         self._dispatcher = Dispatcher(bound, self._fronts, peer_rule(settings))
         self._has_terminal = sys.stderr.isatty()
@@ -114,8 +113,8 @@ class MainProcess:
             raise listen_error(error, self._settings.host, address, f"--port {self._settings.port}") from None
         log_address(address, self._settings.model_ids)
 
-    def _take(self, front: FrontProcess, message: ToMain | None) -> None:
-        """Hear a front; None when it has ended."""
+    def _take(self, front: FrontProcess, message: ToMain) -> None:
+        """Hear a front."""
         match message:
             case FrontServing():
                 front.is_serving = True
@@ -134,8 +133,6 @@ class MainProcess:
                 self._answer(front, number, self._hub.find_uuid(front, tenant, uuid))
             case Failed():  # a front that takes another's place is tried again
                 self._has_failed |= not all(keeper.is_kept for keeper in self._hub.keepers)
-            case None:
-                self._rows.clear(front.index)
 
     def _answer(self, front: FrontProcess, number: int, body: Coroutine[Any, Any, bytes]) -> None:
         """Answered a front's question when the others have said theirs."""

@@ -10,7 +10,7 @@ import numpy as np
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.decode import decode
 from service.checkpoint.hub import find_checkpoint
-from service.front.engine_client.engine_request import request_of
+from service.front.engine_client.pending import request_of
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model

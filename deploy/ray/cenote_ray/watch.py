@@ -12,7 +12,7 @@ from ray.serve.handle import DeploymentHandle
 
 from service.engine_series import EngineSeries
 from service.errors import ModelError
-from service.front.engine_client.engine_state import EngineState
+from service.front.engine_client.front_link import EngineState
 from service.ipc.messages import Ready
 
 logger = logging.getLogger("cenote.ray")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
 
+from service.fairness.threads import in_daemon_thread
 from service.front.admission.key_file import ApiKey, hash_key, read_key_file
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.shared_table import SharedTable
-from service.front.daemon_thread import in_daemon_thread
 from service.front.tenant import Tenant
 from service.settings import SettingsError
 

@@ -10,14 +10,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Self
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 from schemas.errors import ErrorCode
 from service.errors import DeadlineError, UnavailableError
 from service.front.admission.drain_rate import DrainRate
-from service.front.admission.kinds import Kind
-from service.front.admission.load import NOTHING, Load
-from service.front.admission.shared_table import Row, SharedTable
+from service.front.admission.shared_table import NOTHING, Load, Row, SharedTable
 from service.front.tenant import SERVICE, Caller, Tenant
 
 EVERYBODY = SERVICE.tenant
@@ -31,6 +30,37 @@ SMALL_BYTES = 1 << 17
 """Answers up to this size are not counted: a connection has one at a time, and connections are bounded."""
 
 COUNT_DROPPED_EVERY_S = 1.0
+
+
+class Kind(NamedTuple):
+    """The kind of a budget.
+
+    Attributes:
+        name: in the table of all fronts.
+        full: what is refused is told this, by what all hold, what came and the limits.
+        share_is_full: the same of one tenant's.
+        retry_s: when to come back; 0: when the tokens that wait are done.
+    """
+
+    name: str
+    full: str
+    share_is_full: str
+    retry_s: float = 0.0
+
+
+_HOLDS = "{held}; the limits are {most.num_inputs}, {most.num_tokens} and {most.num_bytes}"
+_ANSWERS_HOLD = (
+    "{held.num_bytes} bytes until they are taken, and this one would hold {more.num_bytes} more; the limit is "
+    "{most.num_bytes}"
+)
+
+QUEUE = Kind("queue", f"the queue holds {_HOLDS}", f"this tenant holds {_HOLDS}")
+"""Inputs and tokens until they are done, bytes of bodies and fetched media."""
+
+ANSWERS = Kind("answers", f"answers hold {_ANSWERS_HOLD}", f"this tenant's answers hold {_ANSWERS_HOLD}", 2.0)
+"""Bytes of large answers until their clients have received them. A client may read as slowly as the minimum rate, while
+its vectors wait: a thousand such clients would hold gigabytes. Apart from the queue, so that slow readers never block
+small answers."""
 
 
 class Budget:
@@ -95,30 +125,20 @@ class Budget:
         lease.grow(more, *also)
         return lease
 
-    def take_answer(self, num_bytes: int, tenant: Tenant) -> "AnswerLease":
-        """A lease of the bytes of an answer; of none if it is small.
-
-        Raises:
-            UnavailableError: there is no room.
-        """
-        lease = AnswerLease(self, tenant)
-        if num_bytes > SMALL_BYTES:
-            self._count_dropped()
-            lease.grow(Load(num_bytes=num_bytes))
-        return lease
-
-    def take_in_time(self, num_inputs: int, caller: Caller, timeout_s: float) -> "TimedLease":
-        """A lease of inputs that ends by the caller's deadline.
+    def take_answer(self, num_bytes: int, tenant: Tenant, *, is_checked: bool = True) -> "Lease":
+        """A lease of the bytes of an answer, which ends at the latest with its object; of none if it is small.
 
         Args:
-            timeout_s: the service's own limit, which holds for everybody.
+            is_checked: refuse what exceeds the limits; not an answer that is there.
 
         Raises:
             UnavailableError: there is no room.
         """
-        lease = TimedLease(self, caller.tenant)
-        lease.caller, lease.timeout_s = caller, timeout_s
-        lease.grow(Load(num_inputs=num_inputs))
+        if num_bytes <= SMALL_BYTES:
+            return Lease(self, tenant)
+        self._count_dropped()
+        lease = AnswerLease(self, tenant)
+        lease.grow(Load(num_bytes=num_bytes), is_checked=is_checked)
         return lease
 
     def count(self, tenant: Tenant, more: Load, sign: int = 1, checked: Sequence[Load] = ()) -> None:
@@ -130,21 +150,26 @@ class Budget:
         Raises:
             UnavailableError: there is none, or none in the tenant's share; then nothing is counted.
         """
-        row_of_tenant = self._row_of(tenant) if tenant.name else None
+        rows: list[tuple[Row, Load, ErrorCode, str]] = [(self.row, self._limits, "overloaded", self._kind.full)]
+        if tenant.name:
+            rows.append((self._row_of(tenant), self._tenant_limits, "rate_limit_exceeded", self._kind.share_is_full))
         for one in checked:
-            if not (held := self.row.whole()).has_room(one, self._limits):
-                raise self._refusal("overloaded", self._kind.full, held, one, self._limits)
-            if row_of_tenant and not (held := row_of_tenant.whole()).has_room(one, self._tenant_limits):
-                raise self._refusal("rate_limit_exceeded", self._kind.share_is_full, held, one, self._tenant_limits)
+            for row, limits, code, words in rows:
+                if not (held := row.whole()).has_room(one, limits):
+                    retry_s = self._kind.retry_s or self.rate.retry_after_s(self.row.whole().num_tokens)
+                    message = words.format(held=held, more=one, most=limits)
+                    raise UnavailableError(code, message, retry_after_s=retry_s)
         if self._within is not None:
             self._within.count(tenant, more, sign, checked)
         num_before = self.row.held.num_tokens
-        self.row.add(more, sign)
+        for row, *_ in rows:
+            held = row.held
+            held.add(more, sign)
+            self._table.publish(row.name, held.num_inputs, held.num_tokens, held.num_bytes, held.num_bodies)
         if (num_before > 0) is not (self.row.held.num_tokens > 0):
             self.rate.clock(is_running=not num_before)
-        if row_of_tenant is not None:
-            row_of_tenant.add(more, sign)
-            self._rows[tenant.name] = row_of_tenant
+        if tenant.name:
+            self._rows[tenant.name] = row_of_tenant = rows[1][0]
             if row_of_tenant.held.is_nothing():  # idle tenants take no memory
                 del self._rows[tenant.name]
 
@@ -176,11 +201,8 @@ class Budget:
     def _row_of(self, tenant: Tenant) -> Row:
         return self._rows.get(tenant.name) or Row(self._table, f"{self._name}/{tenant.name}")
 
-    def _refusal(self, code: ErrorCode, words: str, held: Load, more: Load, most: Load) -> UnavailableError:
-        retry_s = self._kind.retry_s or self.rate.retry_after_s(self.row.whole().num_tokens)
-        return UnavailableError(code, words.format(held=held, more=more, most=most), retry_after_s=retry_s)
 
-
+@dataclass(eq=False)
 class Lease:
     """The part of a budget that one request holds, until `close` or the end of a `with`.
 
@@ -189,10 +211,9 @@ class Lease:
         held: so far.
     """
 
-    def __init__(self, budget: Budget, tenant: Tenant) -> None:
-        self._budget = budget
-        self.tenant = tenant
-        self.held = Load()
+    budget: Budget
+    tenant: Tenant
+    held: Load = field(default_factory=Load, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -210,7 +231,7 @@ class Lease:
         Raises:
             UnavailableError: there is no room.
         """
-        self._budget.count(self.tenant, more, checked=(more, *also) if is_checked else ())
+        self.budget.count(self.tenant, more, checked=(more, *also) if is_checked else ())
         self.held.add(more)
 
     def add_bytes(self, num_bytes: int) -> None:
@@ -219,29 +240,30 @@ class Lease:
         Raises:
             UnavailableError: too many bytes are held already.
         """
-        is_alone = self._budget.outermost.row.whole().num_bodies < 2
+        is_alone = self.budget.outermost.row.whole().num_bodies < 2
         self.grow(Load(num_bytes=num_bytes), is_checked=not is_alone)
+
+    def keep(self, num_bytes: int) -> None:
+        """Hold so many bytes of an answer from now on, fewer than before."""
+        counted = num_bytes if num_bytes > SMALL_BYTES else 0
+        self.grow(Load(num_bytes=counted - self.held.num_bytes), is_checked=False)
 
     def close(self) -> None:
         """Give it back."""
         given, self.held = self.held, Load()
-        self._budget.count(self.tenant, given, -1)
+        self.budget.count(self.tenant, given, -1)
 
 
 class AnswerLease(Lease):
-    """A lease of the bytes of an answer, which ends at the latest with its object."""
-
-    def keep(self, num_bytes: int) -> None:
-        """Hold so many bytes from now on, more or fewer than before; refuses nothing."""
-        counted = num_bytes if num_bytes > SMALL_BYTES else 0
-        self.grow(Load(num_bytes=counted - self.held.num_bytes), is_checked=False)
+    """A lease of the bytes of a large answer, which ends at the latest with its object."""
 
     def __del__(self) -> None:
         """Give back the rest of what was dropped without `close`."""
         if self.held.num_bytes:  # in any thread, or inside a garbage collection
-            self._budget.drop(self.tenant, self.held)
+            self.budget.drop(self.tenant, self.held)
 
 
+@dataclass(eq=False)
 class TimedLease(Lease):
     """A lease that ends by the caller's deadline at the latest, by a `DeadlineError`; for a `with`.
 

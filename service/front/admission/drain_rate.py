@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable
 
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.shared_table import Published, SharedTable
 
 RATE = "rate"
 """Its name in the table of all fronts."""
@@ -54,37 +54,35 @@ class DrainRate:
         self._measured_ns = 0
         self._tokens = FIRST_GUESS
         self._busy_s = 1.0
-        self._since_s: float | None = None  # of the last measurement; None while the queue is empty
+        self._is_running = False  # the queue holds tokens
+        self._since_s = 0.0  # of the last measurement
 
     def clock(self, *, is_running: bool) -> None:
         """Start the clock when the queue gets tokens, or stop it when it has none left."""
-        self._since_s = self._now() if is_running else None
-        self._gained()
+        self._is_running, self._since_s = is_running, self._now()
+        self._num_theirs = sum(one.first for one in self._table.others(self._name))
 
     def finished(self, num_tokens: int) -> None:
         """Count tokens that the engine has finished for this front."""
         if self._whole is not None:
             self._whole.finished(num_tokens)
         self._num_finished += num_tokens
-        if self._since_s is not None:
+        if self._is_running:
             now_s = self._now()
             passed_s, self._since_s = max(now_s - self._since_s, 1e-6), now_s
             kept = math.exp(-passed_s / MEMORY_S)
-            self._tokens = self._tokens * kept + num_tokens + self._gained()
+            num_before, self._num_theirs = self._num_theirs, sum(one.first for one in self._table.others(self._name))
+            gained = max(0, self._num_theirs - num_before)  # below 0 where another front has died
+            self._tokens = self._tokens * kept + num_tokens + gained
             self._busy_s = self._busy_s * kept + passed_s
             self._measured_ns = int(now_s * 1e9)
         per_s = self._tokens / self._busy_s
         self._table.publish(self._name, self._num_finished, round(per_s * 1e3), until_ns=self._measured_ns)
 
-    def _gained(self) -> int:
-        """Tokens that the other fronts have finished since the last call; 0 when one of them has died."""
-        num_before, self._num_theirs = self._num_theirs, self._table.others(self._name).first
-        return max(0, self._num_theirs - num_before)
-
     @property
     def tokens_per_s(self) -> float:
         """Throughput of the engine while there is work, as the front has it that measured last."""
-        latest = self._table.latest(self._name)
+        latest = max(self._table.others(self._name), key=lambda one: one.until_ns, default=Published())
         return latest.second / 1e3 if latest.until_ns > self._measured_ns else self._tokens / self._busy_s
 
     def retry_after_s(self, num_tokens: int) -> float:

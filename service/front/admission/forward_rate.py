@@ -65,10 +65,14 @@ class ForwardRate:
     Args:
         max_batch_tokens: of a forward.
         now: a monotonic clock, in seconds.
+
+    Attributes:
+        full_tokens: a forward of fewer is not noted.
     """
 
     def __init__(self, max_batch_tokens: int, now: Callable[[], float] = time.monotonic) -> None:
         self._max_batch_tokens = max_batch_tokens
+        self.full_tokens = max_batch_tokens / FULL_SHARE
         self._now = now
         self._recent: dict[int, Rate] = {}
         self._before: dict[int, Rate] = {}
@@ -76,20 +80,18 @@ class ForwardRate:
         self._sampled_s = -SAMPLE_S
 
     def ran(self, prompts: Sequence[Tokens], share: float, seconds: float) -> None:
-        """Note a forward.
+        """Note a full forward.
 
         Args:
             prompts: that it ran for, of this front.
             share: of its prompts, that these are.
             seconds: that it took.
         """
-        num_tokens = sum(map(len, prompts))
-        is_full = FULL_SHARE * num_tokens >= share * self._max_batch_tokens
-        if not is_full or seconds <= 0 or self._now() < self._sampled_s + SAMPLE_S:
+        if seconds <= 0 or self._now() < self._sampled_s + SAMPLE_S:
             return
         self._sampled_s = self._now()
         self._turn()
-        length = max(map(len, prompts)).bit_length()
+        length, num_tokens = max(map(len, prompts)).bit_length(), sum(map(len, prompts))
         own = sum(one.own for one in self._by_length(prompts).values())
         rate = Rate(Amount(num_tokens / share / seconds, own / share / seconds), 1)
         self._recent[length] = self._recent.get(length, Rate()).and_other(rate)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from service.errors import UnavailableError
 from service.front.admission.key_file import ApiKey
-from service.front.admission.shared_table import Published, SharedTable
+from service.front.admission.shared_table import SharedTable
 
 BUSY_RETRY_S = 1.0
 """`Retry-After` at the limit of concurrent requests: when one ends is not known."""
@@ -55,9 +55,14 @@ class KeyMeter:
             UnavailableError: `rate_limit_exceeded`, at one of the key's limits.
         """
         if self.key.is_limited:
-            theirs = self._table.others(self._name)
-            self._check_concurrent(theirs)
-            self._pay(theirs)
+            most, rate = self.key.max_concurrent_requests, self.key.max_requests_per_s
+            num_under_way = self.num_under_way + sum(one.first for one in self._table.others(self._name))
+            if most is not None and num_under_way >= most:
+                message = f"this key has {num_under_way} requests under way; it may have {most}"
+                raise UnavailableError("rate_limit_exceeded", message, retry_after_s=BUSY_RETRY_S)
+            if wait_s := self.due_s():
+                message = f"this key may send {rate:g} requests a second"
+                raise UnavailableError("rate_limit_exceeded", message, retry_after_s=wait_s)
         self.num_under_way += 1
         self._show()
         try:
@@ -72,38 +77,27 @@ class KeyMeter:
         Returns:
             Seconds until it does; 0 when it was charged.
         """
-        if self.key.max_requests_per_s is None:
+        rate = self.key.max_requests_per_s
+        if rate is None:
             return 0.0
-        return self._charge(self._table.others(self._name), self.key.max_requests_per_s)
-
-    def _charge(self, theirs: Published, rate: float) -> float:
         now_ns, each_ns = int(self._now() * 1e9), int(1e9 / rate)
         burst_ns = max(BURST_NS, each_ns)
-        used_up_ns = max(self._used_up_ns, theirs.until_ns)
+        theirs_ns = self._their_time_ns()
+        used_up_ns = max(self._used_up_ns, theirs_ns)
         used_up_ns = min(max(used_up_ns, now_ns), now_ns + burst_ns)  # another front may have an older rate
         wait_ns = used_up_ns + each_ns - burst_ns - now_ns
         if wait_ns > 0:
             return wait_ns / 1e9
         self._used_up_ns = used_up_ns + each_ns
         self._show()
-        again = self._table.others(self._name)
-        if again.until_ns > max(theirs.until_ns, used_up_ns):  # both have charged from the same time: count both
-            self._used_up_ns = again.until_ns + each_ns
+        again_ns = self._their_time_ns()
+        if again_ns > max(theirs_ns, used_up_ns):  # both have charged from the same time: count both
+            self._used_up_ns = again_ns + each_ns
             self._show()
         return 0.0
 
-    def _check_concurrent(self, theirs: Published) -> None:
-        most = self.key.max_concurrent_requests
-        num_under_way = self.num_under_way + theirs.first
-        if most is not None and num_under_way >= most:
-            message = f"this key has {num_under_way} requests under way; it may have {most}"
-            raise UnavailableError("rate_limit_exceeded", message, retry_after_s=BUSY_RETRY_S)
-
-    def _pay(self, theirs: Published) -> None:
-        rate = self.key.max_requests_per_s
-        if rate is not None and (wait_s := self._charge(theirs, rate)):
-            message = f"this key may send {rate:g} requests a second"
-            raise UnavailableError("rate_limit_exceeded", message, retry_after_s=wait_s)
+    def _their_time_ns(self) -> int:
+        return max((one.until_ns for one in self._table.others(self._name)), default=0)
 
     def _show(self) -> None:
         if self.key.is_limited:

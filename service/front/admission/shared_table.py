@@ -1,4 +1,4 @@
-"""Counts that the fronts of one service publish to each other, so that a limit holds for all of them together.
+"""Amounts of work, and counts of them that the fronts of one service publish: limits hold for all fronts together.
 
 They stand in one shared mapping with a row for each front, which it alone writes and all read. One front has a mapping
 with one row.
@@ -32,12 +32,12 @@ import mmap
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
 from sys import byteorder
 from typing import NamedTuple
 
-from service.front.admission.load import Load
 from service.ipc.arena import create_shared_file
 
 SERVICE_WIDE = ("queue", "answers", "rate")
@@ -59,6 +59,69 @@ ROW_BYTES = NUMBERS_AT + NUM_ENTRIES * NUMBERS.size
 WIDE_AT = {name: place * NUMBERS.size for place, name in enumerate(SERVICE_WIDE)}
 
 
+@dataclass(slots=True)
+class Load:
+    """An amount of work: of one request, of a tenant, of all, or the most that may be under way.
+
+    Attributes:
+        num_bytes: of bodies and fetched media in memory, and of answers until they are taken.
+        num_bodies: requests whose bodies are held; these have no limit of their own.
+    """
+
+    num_inputs: int = 0
+    num_tokens: int = 0
+    num_bytes: int = 0
+    num_bodies: int = 0
+
+    def add(self, other: "Load", sign: int = 1) -> None:
+        """Add another amount, or subtract it with `sign` -1."""
+        self.num_inputs += sign * other.num_inputs
+        self.num_tokens += sign * other.num_tokens
+        self.num_bytes += sign * other.num_bytes
+        self.num_bodies += sign * other.num_bodies
+
+    def part(self, share: float) -> "Load":
+        """A fraction of each limit, at least 1."""
+        return Load(*(max(1, int(most * share)) for most in (self.num_inputs, self.num_tokens, self.num_bytes)))
+
+    def is_nothing(self) -> bool:
+        """True if it is no work at all."""
+        return not (self.num_inputs or self.num_tokens or self.num_bytes or self.num_bodies)
+
+    def has_room(self, more: "Load", limits: "Load") -> bool:
+        """True if `more` still fits; what exceeds a limit by itself fits when there is nothing else of its kind."""
+        if (
+            self.num_inputs + more.num_inputs <= limits.num_inputs
+            and self.num_tokens + more.num_tokens <= limits.num_tokens
+            and self.num_bytes + more.num_bytes <= limits.num_bytes
+        ):
+            return True
+        if more.num_inputs:
+            return self.num_inputs == 0
+        if more.num_tokens:
+            return self.num_tokens == 0
+        return self.num_bytes == 0 or not more.num_bytes
+
+    def is_below(self, limits: "Load") -> bool:
+        """True if it is below each limit."""
+        return (
+            self.num_inputs < limits.num_inputs
+            and self.num_tokens < limits.num_tokens
+            and self.num_bytes < limits.num_bytes
+        )
+
+    def __str__(self) -> str:
+        return f"{self.num_inputs} inputs, {self.num_tokens} tokens and {self.num_bytes} bytes"
+
+
+NOTHING = Load()
+
+ONE_MORE = Load(num_inputs=1, num_tokens=1)
+"""The least load of a request."""
+
+ONE_BODY = Load(num_bodies=1)
+
+
 class Published(NamedTuple):
     """Four counts under one name, and a time in ns on `time.monotonic`, 0 for none: one clock for a whole machine."""
 
@@ -67,9 +130,6 @@ class Published(NamedTuple):
     third: int = 0
     fourth: int = 0
     until_ns: int = 0
-
-
-NOTHING = Published()
 
 
 class SharedRows:
@@ -135,20 +195,8 @@ class SharedTable:
         elif first or second or third or fourth or until_ns:
             self._enter(key, Published(first, second, third, fourth, until_ns))
 
-    def others(self, name: str) -> Published:
-        """The sums of what the others publish, with the latest of their times."""
-        published = self._published(name)
-        if len(published) < 2:
-            return published[0] if published else NOTHING
-        first, second, third, fourth, until_ns = zip(*published, strict=True)
-        return Published(sum(first), sum(second), sum(third), sum(fourth), max(until_ns))
-
-    def latest(self, name: str) -> Published:
-        """Values of the one of the others with the latest time."""
-        return max(self._published(name), key=lambda one: one.until_ns, default=NOTHING)
-
-    def _published(self, name: str) -> list[Published]:
-        """Values of the others, one by one."""
+    def others(self, name: str) -> list[Published]:
+        """What each of the others publishes, of those that do."""
         memory, wide_at = self._memory, WIDE_AT.get(name)
         if wide_at is not None:
             return [Published(*NUMBERS.unpack_from(memory, row + wide_at)) for row in self._other_rows]
@@ -201,25 +249,18 @@ class Row:
     """This front's row under one name of the table: what it holds of all requests, or of a tenant's."""
 
     def __init__(self, table: SharedTable, name: str) -> None:
-        self._table = table
-        self._name = name
+        self.name = name
         self.held = Load()
-
-    def add(self, more: Load, sign: int) -> None:
-        """Add an amount, or subtract it, and publish what is held now."""
-        held = self.held
-        held.add(more, sign)
-        self._table.publish(self._name, held.num_inputs, held.num_tokens, held.num_bytes, held.num_bodies)
+        self._table = table
 
     def whole(self) -> Load:
-        """Load of all fronts."""
-        others, held = self._table.others(self._name), self.held
-        return Load(
-            held.num_inputs + others.first,
-            held.num_tokens + others.second,
-            held.num_bytes + others.third,
-            held.num_bodies + others.fourth,
-        )
+        """Load of all fronts; not to be changed."""
+        if not (others := self._table.others(self.name)):
+            return self.held
+        whole = Load()
+        for one in (self.held, *[Load(*one[:4]) for one in others]):
+            whole.add(one)
+        return whole
 
 
 @lru_cache(maxsize=2 * NUM_ENTRIES)

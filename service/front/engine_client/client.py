@@ -9,13 +9,12 @@ import msgspec
 
 from service.engine_series import ClientSeries
 from service.errors import ModelError
-from service.fairness.party import CURRENT_PARTY
+from service.fairness.fair_queue import CURRENT_PARTY
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.engine_client.engine_request import request_of
-from service.front.engine_client.engine_state import RESTARTING
-from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
-from service.front.engine_client.pending import Pending, PendingState
+from service.front.engine_client.front_link import RESTARTING
+from service.front.engine_client.in_time import KeptQuestions
+from service.front.engine_client.pending import Pending, PendingState, request_of
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_FAILED_RUNS, Suspects
 from service.front.tenant import SERVICE, Caller
@@ -37,12 +36,15 @@ from service.ipc.messages import (
 )
 from service.media.item import MediaItem
 from service.outputs.ask import Asks
+from service.outputs.block import Vector
 from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
 
 MAX_UNSENT = 256
 """Prompts that wait for the end of a turn of the loop at most: more are a batch by themselves."""
+
+NO_STEP = StepStarted(number=0, kind="forward", num_tokens=0, ids=[], began_s=0.0)
 
 KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
 
@@ -57,6 +59,7 @@ class EngineClient:
         channel: to the engine that is attached, or None.
         is_open: its health probe has passed.
         refusal: the error of every request while there is no engine.
+        entered: the last step that the engine has entered, so far as was read: its requests are running.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class EngineClient:
         self.channel: AsyncChannel[EngineMessage] | None = None
         self.is_open = False
         self.refusal = RESTARTING
-        self._announced: StepStarted | None = None  # the last step that the engine has entered, so far as was read
+        self.entered = NO_STEP
         self._after = 0  # the number of the last one that is over
         self._suspects = Suspects()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -142,13 +145,13 @@ class EngineClient:
         """
         ids = [one.request.id for one in submitted if one.request.id in self._pending]
         for id_ in ids:
-            self._pending.pop(id_).cancel()
+            del self._pending[id_]
         self._send_abandon(ids)
 
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
         """An engine is loaded at the other end of `channel`."""
         self.channel = channel
-        self._announced, self._after = None, 0
+        self.entered, self._after = NO_STEP, 0
 
     def open(self) -> None:
         """Open the engine to all requests after its health probe; those held from the last engine are sent first."""
@@ -171,8 +174,7 @@ class EngineClient:
         Returns:
             Digests of the contents that it was running.
         """
-        step = self._announced
-        ids = step.ids if step is not None and step.number > self._after else []
+        ids = self.entered.ids if self.entered.number > self._after else []
         running = [id_ for id_ in ids if id_ in self._pending]
         digests = self._suspects.add([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
@@ -217,7 +219,24 @@ class EngineClient:
         """Handle a message of the engine."""
         match message:
             case StepDone():
-                self._settle(message)
+                if message.released:
+                    self._take_back(message.released)
+                answered = list[tuple[Vector, list[int]]]()
+                for vector in message.vectors():
+                    if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
+                        if self._suspects.failed_runs:
+                            self._suspects.clear(pending.request)
+                        answered.append((vector, pending.request.plan.ids))
+                        pending.settle(vector)
+                for failure in message.failures:
+                    if (pending := self._pending.pop(failure.id, None)) is not None:
+                        pending.settle(ModelError(failure.code, failure.message))
+                if answered:
+                    self._rate.finished(sum(len(ids) for _, ids in answered))
+                    num_batched = answered[0][0].num_batched  # 0 where no forward ran
+                    ran = [ids for vector, ids in answered if not vector.is_cached]
+                    if num_batched * sum(map(len, ran)) >= len(answered) * self._forwards.full_tokens:
+                        self._forwards.ran(ran, len(answered) / num_batched, answered[0][0].inference_ms / 1e3)
             case AreKept():
                 self._kept.answered(message)
             case WantPixels(keys=keys):
@@ -225,28 +244,6 @@ class EngineClient:
             case Ready() | Broken():
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
         self._after = max(self._after, message.after)
-
-    def announced(self, step: StepStarted) -> None:
-        """Note the step that the engine has entered: its requests are running, should the engine end."""
-        self._announced = step
-
-    def _settle(self, step: StepDone) -> None:
-        if step.released:
-            self._take_back(step.released)
-        num_tokens, ran = 0, list[Ran]()
-        for vector in step.vectors():
-            if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
-                if self._suspects.failed_runs:
-                    self._suspects.clear(pending.request)
-                num_tokens += len(pending.request.plan.ids)
-                ran.append((vector, pending.request.plan.ids))
-                pending.settle(vector)
-        for failure in step.failures:
-            if (pending := self._pending.pop(failure.id, None)) is not None:
-                pending.settle(ModelError(failure.code, failure.message))
-        if num_tokens:
-            self._rate.finished(num_tokens)
-            note_forward(self._forwards, ran)
 
     def _take_back(self, starts: Sequence[int]) -> None:
         self._lent.difference_update(starts)

@@ -10,10 +10,13 @@ import msgspec
 
 from service.errors import ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
-from service.front.engine_client.engine_state import DRAINING, RESTARTING, EngineBrokenError, EngineState
 from service.front.engine_client.front_link import (
+    DRAINING,
+    RESTARTING,
     EngineBroken,
+    EngineBrokenError,
     EngineNews,
+    EngineState,
     EngineStatus,
     FrontLink,
     GiveUp,
@@ -77,9 +80,12 @@ class EngineFollower:
     @property
     def detail(self) -> str | None:
         """One sentence on the state, or None."""
-        if self._client.is_open or self._status.detail is not None:
-            return None if self._client.is_open else self._status.detail
-        return "the engine is restarting" if self._client.channel is None else "the engine is asked a known question"
+        if self._client.is_open:
+            return None
+        is_asked = self._client.channel is not None
+        return self._status.detail or (
+            "the engine is asked a known question" if is_asked else "the engine is restarting"
+        )
 
     async def run(self) -> None:
         """Follow engines until cancelled.
@@ -152,7 +158,7 @@ class EngineFollower:
         with suppress(msgspec.MsgspecError, RuntimeError):  # the keeper cannot read its own either, and says so
             for step in announcements.read():
                 if isinstance(step, StepStarted):
-                    self._client.announced(step)
+                    self._client.entered = step
 
     async def _ask_forever(self, number: int) -> None:
         """Run the health probe until it is wrong; the first success opens the engine to this front's requests."""

@@ -13,8 +13,7 @@ from service.engine_series import ClientSeries
 from service.errors import ServiceError
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
-from service.front.engine_client.engine_state import EngineState
-from service.front.engine_client.front_link import FrontLink
+from service.front.engine_client.front_link import EngineState, FrontLink
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller

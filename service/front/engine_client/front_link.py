@@ -5,14 +5,40 @@ process (`service/processes/main_link.py`).
 """
 
 import socket  # noqa: TID251  # of an engine
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import msgspec
 
+from schemas.errors import ErrorCode
+from service.errors import UnavailableError
 from service.front.admission.shared_table import SharedTable
-from service.front.engine_client.engine_state import EngineState, Refusal
 from service.front.inputs.uuids import UuidStore
 from service.ipc.messages import Start
+
+EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer to every request while there is no engine to ask."""
+
+    code: ErrorCode
+    message: str
+    retry_after_s: int
+
+    def error(self) -> UnavailableError:
+        """A new exception each time: one that is raised twice grows a traceback."""
+        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
+
+
+RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
+DRAINING = Refusal("server_draining", "the server is shutting down; send it to another", 1)
+
+
+class EngineBrokenError(Exception):
+    """The engine says that it can never start: a bad checkpoint, a device that is not there."""
+
 
 Outcome = Literal["right", "wrong", "late"]
 """Of a front's health probe."""
@@ -32,7 +58,7 @@ class EngineStatus(ModelMessage, frozen=True, kw_only=True):
     """Health of the engine, for `/readyz` and for requests while there is none."""
 
     state: EngineState
-    detail: str | None
+    detail: str
     refusal: Refusal
 
 

@@ -6,7 +6,6 @@ This is the `PromptEngine` that `serving.Serving` binds unless another `open_hos
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import count
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
@@ -15,7 +14,7 @@ from service.front.engine_client.engine_follower import EngineFollower
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.engine_client.front_link import Loaded
 from service.front.engine_client.in_time import check_in_time, over_in_time
-from service.front.engine_client.pending import Pending, Wait
+from service.front.engine_client.pending import Pending, all_settled
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_first
 from service.front.served_model import ServedModel
@@ -43,8 +42,7 @@ class LocalEngine:
         decoders = needs.decoders
         images = decoders.images(is_needed="image" in needs.model.profile.modalities)
         needs.series.arena_bytes.set_function(lambda: arena.num_bytes_taken)
-        others = decoders.videos, decoders.audio, decoders.pages
-        self._loader = PixelLoader(arena, needs.tower, images, *others, num_threads=needs.cores)
+        self._loader = PixelLoader(arena, needs.tower, images, decoders, num_threads=needs.cores)
         ids = count(link.first_id, link.num_fronts)
         self._client = EngineClient(arena, self._loader, needs.rate, needs.forwards, needs.series, ids)
 
@@ -82,8 +80,10 @@ class LocalEngine:
                     pending |= zip(prompts, sent, strict=True)
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
-                over = self._over_in_time(pending.values(), caller) if is_large else Wait.over
-                return EmbedResult(await _results(ends, pending, over, per_item=per_item), media_ms)
+                over = all_settled(pending.values(), per_item=per_item)
+                forwards = self._needs.forwards
+                await (over_in_time(over, forwards, pending.values(), caller) if is_large else over)
+                return EmbedResult(results_of(ends, pending, per_item=per_item), media_ms)
         except BaseException:  # cancelled, for one
             self._client.abandon(pending.values())
             raise
@@ -104,9 +104,6 @@ class LocalEngine:
             left = await self._client.not_kept(texts, asks, caller)
             if left is not None:
                 await asyncio.to_thread(check_in_time, forwards, [one.plan.ids for one in left], caller)
-
-    def _over_in_time(self, pending: Collection[Pending], caller: Caller) -> Callable[[Wait], Awaitable[None]]:
-        return partial(over_in_time, forwards=self._needs.forwards, pending=pending, caller=caller)
 
     async def _load_and_submit(
         self,
@@ -165,25 +162,14 @@ class LocalEngine:
         )
 
 
-async def _results(
-    ends: Mapping[int, Prompt | ServiceError],
-    pending: Mapping[int, Pending],
-    over: Callable[[Wait], Awaitable[None]] = Wait.over,
-    *,
-    per_item: bool,
+def results_of(
+    ends: Mapping[int, Prompt | ServiceError], pending: Mapping[int, Pending], *, per_item: bool
 ) -> list[InputResult]:
-    """Wait for the prompts that were sent, and return every input's result.
-
-    Args:
-        over: how to wait.
+    """Every input's result, once `all_settled` is.
 
     Raises:
         ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
     """
-    waiting = [one for one in pending.values() if one.outcome is None]
-    has_failed = any(isinstance(one.outcome, Exception) for one in pending.values())
-    if waiting and (per_item or not has_failed):
-        await over(Wait(waiting, per_item=per_item))
     results: list[InputResult] = []
     for index, end in ends.items():
         if isinstance(end, ServiceError):

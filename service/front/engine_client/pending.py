@@ -1,16 +1,62 @@
-"""A request between its submission and its answer, and the wait for many of them together."""
+"""A prompt as the engine is sent it, until its answer, and the wait for many of them together."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-from service.ipc.messages import Request
+from service.front.engine_client.pixel_loader import LoadedMedia
+from service.front.tenant import Caller
+from service.ipc.messages import NO_BUNDLE, Bundle, Media, Request
 from service.media.item import MediaItem
+from service.outputs.ask import Asks
 from service.outputs.block import Vector
+from service.prompt.prompt import Prompt
 
 PendingState = Literal["sent", "held", "sent_again"]
+
+
+def request_of(
+    id_: int,
+    prompt: Prompt,
+    loaded: Sequence[LoadedMedia],
+    asks: Asks,
+    caller: Caller,
+    bundle: Bundle = NO_BUNDLE,
+) -> Request:
+    """The engine's request for a prompt.
+
+    Args:
+        id_: never used again.
+        loaded: its media, in order.
+        bundle: what it is sent with.
+    """
+    media: tuple[Media, ...] = ()
+    if loaded:
+        media = tuple(
+            Media(
+                key=one.key,
+                grid_thw=place.grid_thw,
+                offset=place.offset,
+                num_tokens=place.length,
+                kind=place.item.kind,
+                dtype=place.item.dtype,
+                slot=one.slot,
+            )
+            for place, one in zip(prompt.placeholders, loaded, strict=True)
+        )
+    return Request(
+        id=id_,
+        plan=prompt.plan,
+        media=media,
+        asks=asks,
+        tenant=caller.tenant.name,
+        bundle=bundle,
+        deadline_s=caller.deadline_s,
+        is_fresh=caller.wants_fresh,
+    )
 
 
 class Pending(msgspec.Struct, eq=False):
@@ -31,67 +77,36 @@ class Pending(msgspec.Struct, eq=False):
     state: PendingState = "sent"
     outcome: Vector | Exception | None = None
     wait: "Wait | None" = None
-    _future: asyncio.Future[Vector] | None = None
-
-    @property
-    def future(self) -> asyncio.Future[Vector]:
-        """Its outcome for who waits for it alone. Hundreds of futures cost more than what they tell."""
-        if self._future is None:
-            self._future = asyncio.get_running_loop().create_future()
-            self._tell()
-        return self._future
 
     def settle(self, outcome: Vector | Exception) -> None:
         """Give it its outcome."""
         self.outcome = outcome
-        if self._future is not None:
-            self._tell()
-        if self.wait is not None:
-            self.wait.on_outcome(is_failure=isinstance(outcome, Exception))
-
-    def cancel(self) -> None:
-        """Nobody wants it any more."""
-        if self._future is not None:
-            self._future.cancel()
-
-    def _tell(self) -> None:
-        """Settle the future, unless it was cancelled in this turn of the loop."""
-        assert self._future is not None  # the callers have looked
-        if self.outcome is None or self._future.done():
-            return
-        if isinstance(self.outcome, Exception):
-            self._future.set_exception(self.outcome)
-            self._future.exception()  # marked as read: the task that waited may have ended, and asyncio would warn
-        else:
-            self._future.set_result(self.outcome)
+        if (wait := self.wait) is not None:
+            wait.num_left -= 1
+            is_over = wait.num_left == 0 or (isinstance(outcome, Exception) and not wait.per_item)
+            if is_over and not wait.over.done():
+                wait.over.set_result(None)
 
 
+@dataclass(slots=True, eq=False)
 class Wait:
-    """The wait for several requests: for all of them, or for the first that fails.
+    """The wait for several requests. A future for each of hundreds would cost more than what it tells."""
+
+    num_left: int
+    per_item: bool
+    over: asyncio.Future[None]
+
+
+def all_settled(pending: Collection[Pending], *, per_item: bool) -> asyncio.Future[None]:
+    """A future that is set when all have their outcomes, or the first has failed.
 
     Args:
-        pending: those that have no outcome yet, one at least.
         per_item: a failure ends it only when it is the last outcome.
     """
-
-    def __init__(self, pending: Collection[Pending], *, per_item: bool) -> None:
-        self._num_left = len(pending)
-        self._per_item = per_item
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        for one in pending:
-            one.wait = self
-
-    async def over(self) -> None:
-        """Wait."""
-        await self._over
-
-    async def is_over_within(self, seconds: float) -> bool:
-        """Wait for a time at most; whether it is over."""
-        return bool((await asyncio.wait([self._over], timeout=seconds))[0])
-
-    def on_outcome(self, *, is_failure: bool) -> None:
-        """Count an outcome."""
-        self._num_left -= 1
-        is_over = self._num_left == 0 or (is_failure and not self._per_item)
-        if is_over and not self._over.done():
-            self._over.set_result(None)
+    waiting = [one for one in pending if one.outcome is None]
+    wait = Wait(len(waiting), per_item, asyncio.get_running_loop().create_future())
+    if not waiting or (not per_item and any(isinstance(one.outcome, Exception) for one in pending)):
+        wait.over.set_result(None)
+    for one in waiting:
+        one.wait = wait
+    return wait.over

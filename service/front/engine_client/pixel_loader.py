@@ -6,22 +6,21 @@ has not seen. Media whose level-2 key is known are neither decoded nor resized n
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
-from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.image_decoder import ImageDecoder
-from service.decode.page_decoder import PageDecoder
+from service.decode.start import Decoders
 from service.errors import FrameError, MediaError
 from service.fairness.threads import FairThreads
-from service.front.engine_client.video_frames import VideoFrames
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 from service.media.audio.samples import Audio
+from service.media.error_location import ErrorLocation
 from service.media.features.features import FeaturesItem
 from service.media.image.image_file import ImageFile
 from service.media.item import MediaItem
@@ -79,6 +78,37 @@ class LoadedMediaSet:
             self.arena.release(slot.start)
 
 
+@dataclass(frozen=True, slots=True)
+class VideoFrames:
+    """Frames of a video file, by their numbers, which are being decoded."""
+
+    numbers: Sequence[int]
+    decoding: asyncio.Task[NDArray[np.uint8]]
+
+    async def pixels(self, pair: VideoFramePair) -> NDArray[np.uint8]:
+        """Both frames of a pair, `[2, height, width, 3]`.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        frames = await asyncio.shield(self.decoding)
+        return frames[[self.numbers.index(i) for i in pair.frames]]
+
+    def close(self) -> None:
+        """Cancel what is still decoding, once those who wait for it have ended."""
+        self.decoding.cancel()
+        self.decoding.add_done_callback(lambda task: task.cancelled() or task.exception())  # marked as read
+
+
+FileKey = tuple[bytes, tuple[int, int], bytes]
+"""A video file at one size, for one tenant."""
+VideoFiles = Mapping[FileKey, VideoFrames]
+
+
+def _file_of(pair: VideoFramePair) -> FileKey:
+    return pair.video.file.identity, pair.video.size, pair.video.salt
+
+
 class PixelLoader:
     """Has images decoded, copies them into slots in its own threads, and remembers their keys.
 
@@ -91,18 +121,14 @@ class PixelLoader:
         arena: PixelArena,
         fingerprint: bytes,
         decoder: ImageDecoder,
-        videos: VideoDecoder | None = None,
-        audio: AudioDecoder | None = None,
-        pages: PageDecoder | None = None,
+        decoders: Decoders,
         *,
         num_threads: int,
         max_known_keys: int = 1 << 16,
     ) -> None:
         self._arena = arena
         self._decoder = decoder
-        self._videos = videos
-        self._audio = audio
-        self._pages = pages
+        self._decoders = decoders  # of all else
         self._fingerprint = fingerprint
         self._threads = FairThreads(num_threads, "media", small=SMALL_SLOT_BYTES)
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -158,13 +184,13 @@ class PixelLoader:
         """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_slot_bytes for item in items])
         pairs = [item for item in items if isinstance(item, VideoFramePair)]
-        videos = VideoFrames(self._videos, pairs) if pairs else None
+        files = self._decode_videos(pairs) if pairs else {}
         each = [
-            asyncio.create_task(self._decode_into(item, slot, videos)) for item, slot in zip(items, slots, strict=True)
+            asyncio.create_task(self._decode_into(item, slot, files)) for item, slot in zip(items, slots, strict=True)
         ]
         decoding = asyncio.gather(*each, return_exceptions=True)
-        if videos is not None:
-            decoding.add_done_callback(videos.close)
+        if files:
+            decoding.add_done_callback(lambda _: [one.close() for one in files.values()])
         try:
             ends = await asyncio.shield(decoding)
         except asyncio.CancelledError:
@@ -185,8 +211,23 @@ class PixelLoader:
                 decoded.append(end)
         return decoded
 
-    async def _decode_into(self, item: MediaItem, slot: PixelSlot, videos: VideoFrames | None) -> bytes:
-        data = await (self._decoder.pixels(item) if isinstance(item, ImageFile) else self._data(item, videos))
+    def _decode_videos(self, pairs: Sequence[VideoFramePair]) -> VideoFiles:
+        """Begin to decode each video file, once for all of its pairs that are wanted together."""
+        decoder = self._decoders.videos
+        assert decoder is not None  # no file is opened without one
+        by_file: dict[FileKey, list[VideoFramePair]] = {}
+        for pair in pairs:
+            by_file.setdefault(_file_of(pair), []).append(pair)
+        files = {}
+        for key, some in by_file.items():
+            numbers = sorted({i for pair in some for i in pair.frames})
+            location = ErrorLocation(some[0].param, some[0].index)
+            files[key] = VideoFrames(numbers, asyncio.create_task(decoder.frames(some[0].video, numbers, location)))
+            metrics.VIDEOS_DECODED.inc()
+        return files
+
+    async def _decode_into(self, item: MediaItem, slot: PixelSlot, files: VideoFiles) -> bytes:
+        data = await (self._decoder.pixels(item) if isinstance(item, ImageFile) else self._data(item, files))
         storing = asyncio.ensure_future(self._threads.run(lambda: self._store(item, data, slot), slot.num_bytes))
         try:
             key = await asyncio.shield(storing)
@@ -198,21 +239,20 @@ class PixelLoader:
             (metrics.AUDIOS_DECODED if isinstance(item, Audio) else metrics.IMAGES_DECODED).inc()
         return key
 
-    async def _data(self, item: MediaItem, videos: VideoFrames | None) -> memoryview | NDArray[np.uint8]:
+    async def _data(self, item: MediaItem, files: VideoFiles) -> memoryview | NDArray[np.uint8]:
         """The content of a slot of anything but an image file."""
         if isinstance(item, VideoFramePair):
-            assert videos is not None  # `_decode` has begun with them
-            return await videos.pixels(item)
+            return await files[_file_of(item)].pixels(item)
         if isinstance(item, FramePair):
             first = await self._frame(item.first, is_second=False)
             second = first if item.second == item.first else await self._frame(item.second, is_second=True)
             return np.concatenate([first.reshape(-1), second.reshape(-1)])
         if isinstance(item, PageItem):
-            assert self._pages is not None  # no PDF is opened without
-            return await self._pages.pixels(item)
+            assert self._decoders.pages is not None  # no PDF is opened without
+            return await self._decoders.pages.pixels(item)
         if isinstance(item, Audio):
-            assert self._audio is not None  # no audio is opened without
-            return await self._audio.slot(item)
+            assert self._decoders.audio is not None  # no audio is opened without
+            return await self._decoders.audio.slot(item)
         assert isinstance(item, FeaturesItem)  # there are no others
         return item.data
 

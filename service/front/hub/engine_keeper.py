@@ -17,20 +17,23 @@ import msgspec
 
 from service.checkpoint.hub import canonical_name
 from service.engine_series import EngineSeries
-from service.front.engine_client.engine_state import RESTARTING, EngineBrokenError, EngineState, Refusal
 from service.front.engine_client.front_link import (
+    RESTARTING,
     EngineBroken,
+    EngineBrokenError,
     EngineReport,
+    EngineState,
     EngineStatus,
     GiveUp,
     Loaded,
     ProbeResult,
+    Refusal,
     SuspectNews,
     SuspectReport,
 )
 from service.front.hub.engine_lines import EngineLines, HubFront
 from service.front.hub.engine_process import EngineProcess, start_engine
-from service.front.hub.watchdog import Breaker, StepTimes, Watchdog
+from service.front.hub.watchdog import Breaker, Watchdog
 from service.front.served_model import name_of
 from service.ipc.arena import create_shared_file
 from service.ipc.channel import AsyncChannel
@@ -83,10 +86,9 @@ class EngineKeeper:
         self._name = name_of(settings.served_name, canonical_name(settings.model))
         self._series = EngineSeries(self._name)  # 0 while it loads
         self._lines = EngineLines(model, fronts)
-        self._times = StepTimes()
-        self._watchdog = Watchdog(settings.engine_stuck_s, times=self._times)
+        self._watchdog = Watchdog(settings.engine_stuck_s)
         self._engine: EngineProcess | None = None
-        self._ready_s: float | None = None
+        self._ready_s = math.inf  # when it became ready
         self._start_s = 0.0
         self._keeping: asyncio.Task[None] | None = None
 
@@ -134,7 +136,8 @@ class EngineKeeper:
                 self._series.observe_step(one)
                 self._watchdog.heard(one.said_s, one.after)
             else:
-                self._watchdog.started(one)
+                self._watchdog.heard(one.began_s, one.number - 1)
+                self._watchdog.step = one
 
     async def end(self) -> None:
         """End the engine, and start no other."""
@@ -167,7 +170,7 @@ class EngineKeeper:
         breaker = Breaker(BREAKER_DEATHS)
         backoff_s = MIN_BACKOFF_S
         while True:
-            self._ready_s = None
+            self._ready_s = math.inf
             try:
                 await self._one_engine(start)
             except OSError:  # no process, no descriptors: that may pass
@@ -175,11 +178,11 @@ class EngineKeeper:
             finally:
                 self._kill()
             self._series.engine_restarts.inc()
-            lived_s = 0.0 if self._ready_s is None else time.monotonic() - self._ready_s
+            lived_s = max(0.0, time.monotonic() - self._ready_s)
             if breaker.died(time.monotonic(), lived_s) and self._settings.breaker_wait_s:
                 await self._leave_alone()
                 continue
-            backoff_s = MIN_BACKOFF_S if self._ready_s is not None else min(MAX_BACKOFF_S, 2 * backoff_s)
+            backoff_s = MIN_BACKOFF_S if lived_s else min(MAX_BACKOFF_S, 2 * backoff_s)
             logger.error("the engine ended; starting another in %.1f s", backoff_s)
             await asyncio.sleep(backoff_s)
 
@@ -205,11 +208,22 @@ class EngineKeeper:
         self.process = engine.process
         engine.channel.send(start)
         try:
-            first = await self._first_word(engine.channel)
+            first = None  # it has ended, or takes too long
+            try:
+                async with asyncio.timeout(LOAD_S):
+                    first = await engine.channel.receive()
+            except TimeoutError:
+                logger.error("the engine did not load within %g s; killing it", LOAD_S)
+                self._series.engine_stuck.inc()
             if isinstance(first, Broken):
-                self._note_broken(first)
+                if self.ready is None:  # a later one may find what it needs the next time
+                    raise EngineBrokenError(first.reason)
+                logger.error("the engine could not load: %s", first.reason)
             if isinstance(first, Ready):
-                self._check_same_model(first)
+                if self.ready is not None and first.model_digest != self.ready.model_digest:
+                    # What the front has read of the model's files, and told of it, has to hold on.
+                    reason = "the model's files are not those that this service was started with; start it anew"
+                    raise EngineBrokenError(reason)
                 self.ready = first
                 self._start_s = time.monotonic() - began_s
                 await self._serve(engine)
@@ -217,30 +231,8 @@ class EngineKeeper:
             self._not_ready("the engine is restarting")
             engine.close()
 
-    async def _first_word(self, channel: AsyncChannel[EngineMessage]) -> EngineMessage | None:
-        """Wait for the first message of an engine, loaded or failed; None when it has ended, or takes too long."""
-        try:
-            async with asyncio.timeout(LOAD_S):
-                return await channel.receive()
-        except TimeoutError:
-            logger.error("the engine did not load within %g s; killing it", LOAD_S)
-            self._series.engine_stuck.inc()
-            return None
-
-    def _note_broken(self, broken: Broken) -> None:
-        """A first engine that cannot load never will; a later one may find what it needs the next time."""
-        if self.ready is None:
-            raise EngineBrokenError(broken.reason)
-        logger.error("the engine could not load: %s", broken.reason)
-
-    def _check_same_model(self, ready: Ready) -> None:
-        """All engines of one service are one model: what the front has read of its files, and told of it, holds on."""
-        if self.ready is not None and ready.model_digest != self.ready.model_digest:
-            reason = "the model's files are not those that this service was started with; start it anew"
-            raise EngineBrokenError(reason)
-
     async def _serve(self, engine: EngineProcess) -> None:
-        self._watchdog = Watchdog(self._settings.engine_stuck_s, times=self._times)
+        self._watchdog.silence_s, self._watchdog.step = 0.0, None
         self._engine = engine
         self._lines.attach()
         minders = [asyncio.create_task(self._watch(engine.channel)), asyncio.create_task(self._look_forever())]
@@ -311,7 +303,7 @@ class EngineKeeper:
     def _become_ready(self) -> None:
         self._ready_s = time.monotonic()
         self.was_ready = True
-        self._tell(state="ready", detail=None, refusal=RESTARTING)
+        self._tell(state="ready", detail="", refusal=RESTARTING)
         self._series.engine_ready.set(1)
         self._series.breaker_open.set(0)
         assert self.ready is not None  # the engine said Ready before it was served

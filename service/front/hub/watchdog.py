@@ -46,20 +46,47 @@ class Breaker:
         return self._is_trial
 
 
-class StepTimes:
-    """Seconds of past steps, by kind and in buckets of sizes that double.
+class Watchdog:
+    """Counts the silence of engines; the limit is a floor, or 5 times what the slowest steps of that size took.
+
+    Silence is counted in ticks of the keeper's own clock and no tick counts for more than `max_tick_s`: a process that
+    was itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
 
     A step of a large model on a CPU may take a minute, and a stuck device looks just like it. So the limit is learned
-    from the steps themselves.
+    from past steps, by kind and in buckets of sizes that double.
+
+    Attributes:
+        silence_s: how long the engine was silent while the keeper was listening.
+        step: that the engine has entered; None between two.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, floor_s: float, *, max_tick_s: float = 1.0) -> None:
+        self.silence_s = 0.0
+        self.step: StepStarted | None = None
+        self._floor_s = floor_s
+        self._max_tick_s = max_tick_s
         self._seconds: dict[tuple[StepKind, int], deque[float]] = {}
 
-    def learn(self, kind: StepKind, num_tokens: int, seconds: float) -> None:
-        """A step has ended."""
-        bucket = self._seconds.setdefault((kind, num_tokens.bit_length()), deque(maxlen=NUM_REMEMBERED))
-        bucket.append(seconds)
+    @property
+    def limit_s(self) -> float:
+        """Seconds that it may be silent now."""
+        if self.step is None:
+            return self._floor_s
+        return max(self._floor_s, FACTOR * self.expected_s(self.step.kind, self.step.num_tokens))
+
+    def heard(self, now_s: float, after: int) -> None:
+        """The engine has said something; steps up to the number `after` are over. It may be in a later one."""
+        self.silence_s = 0.0
+        if self.step is not None and self.step.number <= after:
+            size = (self.step.kind, self.step.num_tokens.bit_length())
+            seconds = self._seconds.setdefault(size, deque(maxlen=NUM_REMEMBERED))
+            seconds.append(now_s - self.step.began_s)
+            self.step = None
+
+    def tick(self, elapsed_s: float) -> bool:
+        """So much time has passed in silence; whether the engine counts as stuck."""
+        self.silence_s += min(elapsed_s, self._max_tick_s)
+        return self.silence_s > self.limit_s
 
     def expected_s(self, kind: StepKind, num_tokens: int) -> float:
         """Most seconds that a step of this size takes, so far as is known.
@@ -75,48 +102,6 @@ class StepTimes:
             expected_s = _slow(self._seconds[kind, below]) * float(2 ** (size - below))
             return max(expected_s, UNKNOWN_S) if size - below >= FAR_DOUBLINGS else expected_s
         return _slow(self._seconds[kind, min(known)]) if known else UNKNOWN_S
-
-
-class Watchdog:
-    """Counts the engine's silence; the limit is a floor, or 5 times what the slowest steps of that size took.
-
-    Silence is counted in ticks of the keeper's own clock and no tick counts for more than `max_tick_s`: a process that
-    was itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
-
-    Attributes:
-        silence_s: how long the engine was silent while the keeper was listening.
-    """
-
-    def __init__(self, floor_s: float, *, max_tick_s: float = 1.0, times: StepTimes | None = None) -> None:
-        self.silence_s = 0.0
-        self._floor_s = floor_s
-        self._max_tick_s = max_tick_s
-        self._times = times or StepTimes()
-        self._step: StepStarted | None = None
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds that it may be silent now."""
-        if self._step is None:
-            return self._floor_s
-        return max(self._floor_s, FACTOR * self._times.expected_s(self._step.kind, self._step.num_tokens))
-
-    def started(self, step: StepStarted) -> None:
-        """The engine has entered a step; those before it are over."""
-        self.heard(step.began_s, step.number - 1)
-        self._step = step
-
-    def heard(self, now_s: float, after: int) -> None:
-        """The engine has said something; steps up to the number `after` are over. It may be in a later one."""
-        self.silence_s = 0.0
-        if self._step is not None and self._step.number <= after:
-            self._times.learn(self._step.kind, self._step.num_tokens, now_s - self._step.began_s)
-            self._step = None
-
-    def tick(self, elapsed_s: float) -> bool:
-        """So much time has passed in silence; whether the engine counts as stuck."""
-        self.silence_s += min(elapsed_s, self._max_tick_s)
-        return self.silence_s > self.limit_s
 
 
 def _slow(seconds: Iterable[float]) -> float:

@@ -9,9 +9,9 @@ from typing import TypeVar
 from schemas.errors import ErrorCode
 from service.errors import ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
-from service.front.admission.budget import AnswerLease, Budget, Lease, TimedLease
+from service.front.admission.budget import Budget, Lease, TimedLease
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.load import Load
+from service.front.admission.shared_table import Load
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import PartSize, most_tokens, parts_of
@@ -89,43 +89,36 @@ class Embedder:
                     parts = parts_of(job, self._part_size, self._reader.model.builder.plain_texts)
                 if parts and self._forwards.plain_s(most_tokens(job)) <= caller.deadline_s - time.monotonic():
                     result, media = await self._run_parts(job, parts, lease, caller), self._no_media
-                    result.lease = answer
                 else:  # also where it may be late: all of its prompts say that exactly, before any runs
-                    result, media = await self._run_whole(job, lease, caller, answer)
+                    began_s = time.perf_counter()
+                    prompts, num_bytes, media = await self._prepare(job, lease, job.asks)
+                    if num_bytes:
+                        answer.close()
+                        answer = self._answers.take_answer(job.answer_bytes + num_bytes, caller.tenant)
+                    prepare_ms = (time.perf_counter() - began_s) * 1e3
+                    result = await self._engine.run(dict(enumerate(prompts)), job.asks, caller, per_item=job.per_item)
+                    if job.asks[0].joins_inputs:
+                        result = by_chunk(result)
+                    result.media_ms += prepare_ms
+                    if any(ask.is_measured for ask in job.asks):
+                        answer.close()
+                        answer = self._measured(job, result, caller)
         except ServiceError as error:
             job.name_input(error)
             raise
+        result.lease = answer
         for failed in result.errors:
             job.name_input(failed)
         if media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
         return result
 
-    async def _run_whole(
-        self, job: Job, lease: Lease, caller: Caller, answer: AnswerLease
-    ) -> tuple[EmbedResult, MediaReader]:
-        """Run a job when all of its prompts are made; `answer` is of what is known of its answer before."""
-        began_s = time.perf_counter()
-        prompts, media = await self._prepare(job, lease)
-        num_tokens = _num_tokens(prompts)
-        most = self._reader.max_answer_bytes
-        num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in job.asks if ask.follows_tokens)
-        lease.grow(Load(num_tokens=num_tokens, num_bytes=num_bytes))
-        if num_bytes:
-            answer.close()
-            answer = self._answers.take_answer(job.answer_bytes + num_bytes, caller.tenant)
-        prepare_ms = (time.perf_counter() - began_s) * 1e3
-        result = await self._engine.run(dict(enumerate(prompts)), job.asks, caller, per_item=job.per_item)
-        if job.asks[0].joins_inputs:
-            result = by_chunk(result)
-        if any(ask.is_measured for ask in job.asks):
-            num_bytes = sum(len(row) for one in result.embedded for row in one.vector.rows.values())
-            for ask in job.asks:
-                ask.check_measured(num_bytes, job.param, most)
-            answer.keep(num_bytes)
-        result.media_ms += prepare_ms
-        result.lease = answer
-        return result, media
+    def _measured(self, job: Job, result: EmbedResult, caller: Caller) -> Lease:
+        """The lease of an answer whose size is known now that it is there."""
+        num_bytes = sum(len(row) for one in result.embedded for row in one.vector.rows.values())
+        for ask in job.asks:
+            ask.check_measured(num_bytes, job.param, self._reader.max_answer_bytes)
+        return self._answers.take_answer(num_bytes, caller.tenant, is_checked=False)
 
     async def _run_parts(self, job: Job, parts: Sequence[range], lease: Lease, caller: Caller) -> EmbedResult:
         """Run the parts of a job two at a time: while the engine has one, the prompts of the next are made.
@@ -140,7 +133,8 @@ class Embedder:
                 async with making:
                     began_s = time.perf_counter()
                     prompts = await self._texts.run_steps(self._reader.prompts(job, self._no_media, part), size)
-                    lease.grow(Load(num_tokens=_num_tokens(prompts)), is_checked=part is parts[0])
+                    num_tokens = sum(len(one.plan.ids) for one in prompts if isinstance(one, Prompt))
+                    lease.grow(Load(num_tokens=num_tokens), is_checked=part is parts[0])
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                 prepared = dict(zip(part, prompts, strict=True))
                 result = await self._engine.run(prepared, job.asks, caller, per_item=job.per_item)
@@ -183,7 +177,7 @@ class Embedder:
         """
         self._engine.check_open()
         with self.lease(len(prompts), caller) as lease:
-            lease.grow(Load(num_tokens=_num_tokens(prompts)))
+            lease.grow(Load(num_tokens=sum(len(one.plan.ids) for one in prompts if isinstance(one, Prompt))))
             return await self._engine.run(dict(enumerate(prompts)), asks, caller, per_item=True)
 
     async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
@@ -193,8 +187,7 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
         with self.lease(len(job.inputs), caller) as lease:
-            prompts, _ = await self._prepare(job, lease)
-            lease.grow(Load(num_tokens=_num_tokens(prompts)))
+            prompts, *_ = await self._prepare(job, lease, ())
             return prompts
 
     async def work(self, steps: Steps[T], num_chars: int) -> T:
@@ -224,30 +217,38 @@ class Embedder:
 
     def lease(self, num_inputs: int, caller: Caller) -> TimedLease:
         """A part of the queue for the length of a `with`, and until the caller's deadline at most."""
-        return self.queue.take_in_time(num_inputs, caller, self._timeout_s)
+        lease = TimedLease(self.queue, caller.tenant, caller, self._timeout_s)
+        lease.grow(Load(num_inputs=num_inputs))
+        return lease
 
-    async def _prepare(self, job: Job, lease: Lease) -> tuple[Sequence[Prompt | ServiceError], MediaReader]:
-        """A job's prompts, and what has read its media."""
+    async def _prepare(
+        self, job: Job, lease: Lease, asks: Asks
+    ) -> tuple[Sequence[Prompt | ServiceError], int, MediaReader]:
+        """A job's prompts, the bytes of what is asked that follow from them, and what has read its media.
+
+        Tokens and bytes are counted in the lease.
+        """
         read = [*job.queries, *job.inputs] if job.queries else job.inputs
         every, places = range(len(job.inputs)), [place for one in read for place in one.media]
-        if not places:
-            with stage("prepare"):
-                steps = self._reader.prompts(job, self._no_media, every)
-                if is_short(read):
-                    return all_at_once(steps), self._no_media
-                return await self._texts.run_steps(steps, num_chars([one.source for one in read])), self._no_media
-        media = MediaReader(self._reader.rules, job.tenant, job.background)
-        if names := media.names_to_ask(places):
-            await self._reader.rules.uuids.ask_others(job.tenant.uuid_scope, names)
-        fetches = self._reader.fetch_steps(media, places, per_item=job.per_item)
-        if fetches:
-            with stage("fetch"):
-                for fetch in fetches:
-                    await fetch.run(lease)
+        media, has_fetched = self._no_media, False
+        if places:
+            media = MediaReader(self._reader.rules, job.tenant, job.background)
+            if names := media.names_to_ask(places):
+                await self._reader.rules.uuids.ask_others(job.tenant.uuid_scope, names)
+            if fetches := self._reader.fetch_steps(media, places, per_item=job.per_item):
+                has_fetched = True
+                with stage("fetch"):
+                    for fetch in fetches:
+                        await fetch.run(lease)
         with stage("prepare"):
-            size = sys.maxsize if fetches else num_chars([one.source for one in read])
-            return await self._headers.run_steps(self._reader.prompts(job, media, every), size), media
-
-
-def _num_tokens(prepared: Sequence[Prompt | ServiceError]) -> int:
-    return sum(len(one.plan.ids) for one in prepared if isinstance(one, Prompt))
+            steps = self._reader.prompts(job, media, every)
+            if not places and is_short(read):
+                prompts = all_at_once(steps)
+            else:
+                size = sys.maxsize if has_fetched else num_chars([one.source for one in read])
+                prompts = await (self._headers if places else self._texts).run_steps(steps, size)
+        num_tokens = sum(len(one.plan.ids) for one in prompts if isinstance(one, Prompt))
+        most = self._reader.max_answer_bytes
+        num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in asks if ask.follows_tokens)
+        lease.grow(Load(num_tokens=num_tokens, num_bytes=num_bytes))
+        return prompts, num_bytes, media

@@ -1,29 +1,35 @@
 """One model of the service: its files, its engine, and what the routes ask once both are there."""
 
+import hashlib
 import logging
 from dataclasses import dataclass
+from typing import NoReturn
+
+import msgspec
 
 from schemas.endpoints.health import ModelHealth
 from service.checkpoint.hub import canonical_name, find_checkpoint
 from service.checkpoint.json_files import CheckpointError
 from service.engine_series import ClientSeries
 from service.errors import UnavailableError
+from service.fairness.threads import in_daemon_thread
 from service.front.admission.forward_rate import ForwardRate
-from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
-from service.front.engine_client.engine_state import EngineBrokenError
+from service.front.engine_client.front_link import EngineBrokenError
 from service.front.engine_client.shared_vectors import with_shared_vectors
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids
 from service.front.served_model import ServedModel, load_served_model, name_of
 from service.front.serving.embedder import Embedder
-from service.front.serving.fingerprint import model_fingerprint
-from service.front.serving.from_settings import input_reader
+from service.front.serving.from_settings import input_reader, reading_rule, video_rule
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers
 from service.gc_tuning import freeze_gc_baseline
 from service.ipc.messages import Ready
+from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION, VIDEO_VERSION
+from service.prompt.conversation import Conversation
+from service.prompt.truncation import Truncation
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.serving")
@@ -33,16 +39,25 @@ LOADING_RETRY_S = 5
 FAILED = "the model could not be loaded; the server's log says why"
 """Message to clients: the reason may name folders and devices."""
 
+FINGERPRINT_TEXT = "Is this the Model that it was?"
+FINGERPRINT_DIGITS = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Online:
-    """Everything that a route needs once the model is there."""
+    """Everything that a route needs once the model is there.
+
+    Attributes:
+        fingerprint: see `model_fingerprint`.
+        fingerprint_as_written: of its vectors of parts as written: the two do not belong in one index.
+    """
 
     model: ServedModel
     engine: Ready
     embedder: Embedder
     reader: InputReader
     fingerprint: str
+    fingerprint_as_written: str
 
 
 class ModelServing:
@@ -58,8 +73,9 @@ class ModelServing:
     Attributes:
         model: its profile and tokenizer, once its files have been read.
         keeper: keeps its engine; None until then.
-        failure: why it can never be ready, or None.
+        failure: why it can never be ready; empty while it may be.
         name: what answers call it; known before its files have been read.
+        online: the model and its engine, once its health probe has passed.
     """
 
     def __init__(
@@ -68,34 +84,27 @@ class ModelServing:
         self.settings = settings
         self.model: ServedModel | None = None
         self.keeper: Keeper | None = None
-        self.failure: str | None = None
+        self.failure = ""
         self.name = name_of(settings.served_name, canonical_name(settings.model))
         self._series = ClientSeries(self.name)  # 0 while it loads
         self._index = index
         self._shared = shared
         self._towers = towers
         self._open_host = open_host
-        self._online: Online | None = None
+        self.online: Online | None = None
 
-    @property
-    def has_been_ready(self) -> bool:
-        """True if its health probe has passed once."""
-        return self._online is not None
-
-    def online(self) -> Online:
-        """The model and its engine.
+    def refuse(self) -> NoReturn:
+        """Refuse a request while there is nothing `online`.
 
         Raises:
             UnavailableError: the model is still loading, or never will be there.
         """
-        if self._online is None:
-            reason = self.failure or "the model is loading"
-            raise UnavailableError("model_loading", reason, retry_after_s=LOADING_RETRY_S)
-        return self._online
+        reason = self.failure or "the model is loading"
+        raise UnavailableError("model_loading", reason, retry_after_s=LOADING_RETRY_S)
 
     def health(self) -> ModelHealth:
         """Health of the model."""
-        if self.failure is not None:
+        if self.failure:
             return ModelHealth(name=self.name, status="failed", detail=self.failure)
         if self.keeper is None:
             return ModelHealth(name=self.name, status="loading", detail="the model's files are being found")
@@ -148,11 +157,11 @@ class ModelServing:
         async def become_ready() -> None:
             await probe.ask()
             assert keeper.ready is not None  # the keeper asks after an engine has said Ready
-            if self._online is not None and self._online.engine is keeper.ready:
-                return
-            freeze_gc_baseline()
-            fingerprint = model_fingerprint(settings, model, keeper.ready)
-            self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
+            if self.online is None or self.online.engine is not keeper.ready:
+                freeze_gc_baseline()
+                made_by = model_fingerprint(settings, model, keeper.ready)
+                as_written = _hex_digits(f"{made_by} as_written".encode())
+                self.online = Online(model, keeper.ready, embedder, reader, made_by, as_written)
 
         keeper = self.keeper = host.keeper(become_ready)
         about = {"folder": str(model.checkpoint.folder), "threads": shared.engine_threads}
@@ -175,3 +184,38 @@ def _load_model(settings: Settings) -> ServedModel:
         token = model.tokenizer.id_to_token(tail)
         logger.warning("the tokenizer appends no %s: the token pooled is the prompt's last one", token)
     return model
+
+
+def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> str:
+    """All that decides a vector beside the request, as one text that is compared exactly.
+
+    The first 128 bits of a SHA-256, in hexadecimal digits. In: what the engine says of the files that it loaded, and
+    what the front makes of prompts and images. Left out is what moves no vector by more than rounding, or only where a
+    request asks for it: device, batch, limits of size.
+
+    Args:
+        settings: which of them say how images are read and texts are parsed.
+        model: its profile and its tokenizer.
+        ready: an engine's facts, with the digest of every byte that it loaded.
+    """
+    profile, frames = model.profile, video_rule(settings, model)
+    parts = (
+        ready.model_digest,
+        (profile.name, profile.normalize, settings.strict_reference, _prompts(model)),
+        (PREPROCESSING_VERSION, *(model.pixel_rule.key_parts if model.pixel_rule else ())),
+        (reading_rule(settings, model).key_part, frames and (VIDEO_VERSION, frames)),
+        (AUDIO_VERSION, *(profile.audios.rule.key_parts if profile.audios else ())),
+    )
+    return _hex_digits(msgspec.msgpack.encode(parts))
+
+
+def _hex_digits(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def _prompts(model: ServedModel) -> list[list[int]]:
+    """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
+    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.roles or (None,)
+    unbounded = Truncation(model.profile.max_tokens, "right")
+    conversations = (Conversation(one, model.profile.turns_about(FINGERPRINT_TEXT)) for one in instructions)
+    return [model.builder.build(one, unbounded).plan.ids for one in conversations]

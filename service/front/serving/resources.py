@@ -1,19 +1,23 @@
 """Resources that all requests of a service share, whichever of its models they mean."""
 
+import os
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from service import metrics
 from service.decode.start import Decoders
-from service.front.admission.budget import Budget
-from service.front.admission.kinds import ANSWERS, QUEUE
-from service.front.admission.load import Load
+from service.front.admission.budget import ANSWERS, QUEUE, Budget
+from service.front.admission.shared_table import Load
 from service.front.engine_client.front_link import FrontLink
-from service.front.engine_client.shared_cache import check_shared_cache
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.uuids import UuidStore
 from service.front.serving.process_tuning import available_cores
 from service.media.local_file import LocalFiles
-from service.settings import Settings
+from service.settings import Settings, SettingsError
+
+SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
 
 
 @dataclass(slots=True)
@@ -82,3 +86,39 @@ class Resources:
         plan = plans[index]
         limits = Load(plan.max_queue_requests, plan.max_queue_tokens, plan.max_queue_bytes)
         return Budget(QUEUE, limits, self.link.table, plan.max_tenant_share, within=self.queue, prefix=f"{index}/")
+
+
+def check_shared_cache(settings: Settings) -> None:
+    """Refuse a directory that cannot be written to, a URL that is none, and a server without its client library.
+
+    A server is not contacted: one that is down costs misses and may come back.
+
+    Raises:
+        SettingsError: one of these; it never repeats the URL, which may hold a password.
+    """
+    if settings.disk_cache is not None:
+        _check_directory(Path(settings.disk_cache))
+    if settings.valkey_url is not None:
+        _check_url(settings.valkey_url)
+
+
+def _check_directory(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"--disk-cache {path}: {error.strerror}") from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise SettingsError(f"--disk-cache {path}: this user may not write there")
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in SCHEMES and bool(parts.path if parts.scheme == "unix" else parts.hostname)
+        is_valid = is_valid and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise SettingsError(f"--valkey-url: expected {'://, '.join(SCHEMES)}:// and a host or a path, got another")
+    if find_spec("redis") is None:
+        raise SettingsError("--valkey-url: needs the extra `valkey`; in a checkout `pip install -e '.[valkey]'`")

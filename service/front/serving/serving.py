@@ -1,23 +1,30 @@
 """The state after the routes: the settings, what all models share, and each model with its engine."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from litestar import Litestar
 from msgspec import UNSET
 
 from schemas.endpoints.health import Health
-from service.fairness.threads import FairThreads
+from schemas.parsing.hints import shown
+from service.errors import InputError, NotFoundError
+from service.fairness.threads import FairThreads, LoopTimeSlices, in_daemon_thread
 from service.front.admission.api_keys import Keyring
-from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
-from service.front.serving.choice import Use, choose
+from service.front.served_model import ServedModel
 from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
-from service.front.time_slices import LoopTimeSlices
+from service.outputs.kinds import Need, check_fits, fits
+
+Use = Need | Literal["score", "features", "prompt"]
+"""Use of a model by a route: outputs that it has to have, a score of pairs, features of images, or no more than
+reading prompts."""
 
 SMALL_BODY_BYTES = 1 << 20
 """Bodies that are decoded in a millisecond or two; they take turns with larger ones."""
@@ -63,7 +70,7 @@ class Serving(Resources):
             ModelServing(one, index, self, self.towers, self.open_host) for index, one in enumerate(plans)
         )
 
-    def find(self, name: str | None, use: Use, route: str | None = None) -> Online:
+    def find(self, name: str | None, use: Use, route: str = "this route") -> Online:
         """The model that a request means, and its engine.
 
         Args:
@@ -78,9 +85,10 @@ class Serving(Resources):
         """
         known = [one.model for one in self.models if one.model is not None]
         if len(known) < len(self.models) and not any(name in model.names for model in known):
-            next(one for one in self.models if one.model is None).online()  # raises
+            next(one for one in self.models if one.model is None).refuse()
         model = choose(known, name, use, route)
-        return next(one for one in self.models if one.model is model).online()
+        serving = next(one for one in self.models if one.model is model)
+        return serving.online or serving.refuse()
 
     def all_online(self) -> list[Online]:
         """Every model.
@@ -88,7 +96,7 @@ class Serving(Resources):
         Raises:
             UnavailableError: one of them is still loading, or never will be there.
         """
-        return [one.online() for one in self.models]
+        return [one.online or one.refuse() for one in self.models]
 
     def main(self) -> Online:
         """The first model, for what is about the server as a whole.
@@ -96,12 +104,12 @@ class Serving(Resources):
         Raises:
             UnavailableError: it is still loading, or never will be there.
         """
-        return self.models[0].online()
+        return self.models[0].online or self.models[0].refuse()
 
     @property
     def failure(self) -> str | None:
         """Why the service can never be ready, or None."""
-        return next((one.failure for one in self.models if one.failure is not None), None)
+        return next((one.failure for one in self.models if one.failure), None)
 
     def health(self) -> Health:
         """Answer of `/readyz`: with several models `ok` once each has been ready, for as long as any of them is.
@@ -115,7 +123,7 @@ class Serving(Resources):
         if worst.status != "failed" and self.is_draining:
             going = "the server is going; send requests to another"
             return Health(status="draining", detail=going, models=models)
-        has_some = any(one.status == "ok" for one in states) and all(one.has_been_ready for one in self.models)
+        has_some = any(one.status == "ok" for one in states) and all(one.online is not None for one in self.models)
         if worst.status == "ok" or (has_some and worst.status != "failed"):
             detail = None if worst.status == "ok" else f"{worst.name}: {worst.detail}"
             return Health(status="ok", detail=detail, models=models)
@@ -147,3 +155,64 @@ def serving_of(app: Litestar) -> Serving:
     """The service after an app."""
     serving: Serving = app.state.serving
     return serving
+
+
+def choose(models: Sequence[ServedModel], name: str | None, use: Use, route: str = "this route") -> ServedModel:
+    """The model of that name; without a name the only one of the kind that is used.
+
+    A reranker is the first choice for scores, whose place any other model may take; for prompts an embedder is.
+
+    Args:
+        models: that are served, in the order of the settings; at least one.
+        route: that asks, for errors.
+
+    Raises:
+        NotFoundError: none has the name.
+        InputError: the one that has it is of another kind; or there is no name, and more than one would do.
+    """
+    if name is not None:
+        model = named(models, name)
+        if model is None:
+            raise NotFoundError("model_not_found", f"`model`: {not_served(name, models)}", param="model")
+    else:
+        fitting = _fitting(models, use) if len(models) > 1 else models
+        if len(fitting) > 1 or (not fitting and use == "features"):
+            names = ", ".join(one.name for one in fitting or models)
+            message = f"`model`: got none, and several are served here; expected one of {names}"
+            raise InputError("invalid_request", message, param="model")
+        model = (fitting or models)[0]
+    if use == "dense" or use == "sparse" or use == "vectors":  # mypy reads no `in`
+        try:
+            check_fits(model.offer, use, route)
+        except InputError as error:
+            if fitting := _fitting(models, use):
+                error.message += f"; served here for it: {', '.join(one.name for one in fitting)}"
+            raise
+    return model
+
+
+def named(models: Sequence[ServedModel], name: str) -> ServedModel | None:
+    """The model of that name, or None; what an operator calls one comes before what another is called besides."""
+    own = (one for one in models if name in (one.name, *one.more_names))
+    return next(own, None) or next((one for one in models if name in one.names), None)
+
+
+def not_served(name: str, models: Sequence[ServedModel]) -> str:
+    """Return the message for a client that asked for another model by `name`."""
+    names = dict.fromkeys(one for model in models for one in model.names)
+    got = (shown(name) or "a name") if name else "an empty string"
+    return f"got {got}, which is not served here; served: {', '.join(names)}"
+
+
+def _fitting(models: Sequence[ServedModel], use: Use) -> list[ServedModel]:
+    embedders = [one for one in models if fits(one.offer, "vectors")]
+    rerankers = [one for one in models if one not in embedders]
+    match use:
+        case "score":
+            return rerankers or embedders
+        case "prompt":
+            return embedders or rerankers
+        case "features":
+            return [one for one in embedders if one.profile.images] or [one for one in rerankers if one.profile.images]
+        case _:
+            return [one for one in embedders if fits(one.offer, use)]

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from service.checkpoint.tower_files import same_towers
-from service.front.daemon_thread import in_daemon_thread
+from service.fairness.threads import in_daemon_thread
 from service.front.served_model import ServedModel
 from service.settings import Settings
 

@@ -12,7 +12,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import KeyRefusedError, UnavailableError
-from service.fairness.party import open_party
+from service.fairness.fair_queue import open_party
 from service.front.admission.api_keys import Keyring, LoadedKey
 from service.front.serving.serving import Serving
 from service.front.tenant import ANYONE, Tenant

@@ -20,9 +20,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
 from service.deferred_accounting import DEFERRED
-from service.front.admission.budget import AnswerLease
+from service.fairness.threads import LoopTimeSlices
+from service.front.admission.budget import Lease
 from service.front.job import EmbedResult
-from service.front.time_slices import LoopTimeSlices
 from service.front.usage import InputCounts
 from service.http.request_context import TENANT, RequestContext
 from service.http.tenant_counts import TENANTS
@@ -118,7 +118,7 @@ class StreamedReply:
     parts: BodyParts
     num_bytes: int
     is_exact: bool
-    lease: AnswerLease
+    lease: Lease
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Print and send, a slice a turn; while the client reads none, one waits and no other is printed."""
@@ -141,7 +141,7 @@ class StreamedReply:
         self.num_bytes = num_left
 
 
-def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type: str, lease: AnswerLease) -> ASGIApp:
+def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type: str, lease: Lease) -> ASGIApp:
     """An answer in one piece or streamed, whichever suits its size.
 
     Args:

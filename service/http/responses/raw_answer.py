@@ -9,8 +9,8 @@ from litestar.types import ASGIApp
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
+from service.fairness.threads import LoopTimeSlices
 from service.front.job import EmbedResult
-from service.front.time_slices import LoopTimeSlices
 from service.http.responses.answer import BodyParts, facts, reply
 from service.outputs.dense import VectorFormat
 from service.stages import stage

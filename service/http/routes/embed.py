@@ -26,7 +26,6 @@ from schemas.parsing.rules import check_embed_request
 from service.errors import ServiceError
 from service.front.job import EmbeddedInput, EmbedResult
 from service.front.served_model import ServedModel
-from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
@@ -89,7 +88,7 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, asks, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
-    made_by = fingerprint_in_order(online.fingerprint, body.part_order)
+    made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
     return EmbeddedRequest(call.context.id, body, types, dimensions, result, model, made_by)
 
 

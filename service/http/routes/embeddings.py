@@ -11,7 +11,6 @@ from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, E
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import EmbedResult, InputResult
-from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import read_call
 from service.http.errors import report_error
@@ -53,7 +52,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         ask = embeddings_ask(body, dimensions, online.model.offer)
         job = online.reader.embedding_job(body, (ask,), call.caller.tenant)
         id_ = call.context.id
-        made_by = fingerprint_in_order(online.fingerprint, body.part_order)
+        made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
         result = await online.embedder.embed(job, call.caller)
         observe(result, call.context)
         if is_raw:

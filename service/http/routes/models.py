@@ -9,9 +9,8 @@ from schemas.endpoints.models import CohereEndpoint, ModelCard, ModelList
 from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
 from service.errors import NotFoundError
 from service.front.served_model import ServedModel
-from service.front.serving.choice import named, not_served
 from service.front.serving.model_serving import Online
-from service.front.serving.serving import Serving, serving_of
+from service.front.serving.serving import Serving, named, not_served, serving_of
 from service.http.examples import COLORS, QUERY, example, sample
 from service.http.request_context import AnyRequest
 from service.http.route import KEY_STATUSES, Route, read

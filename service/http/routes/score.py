@@ -14,7 +14,6 @@ from schemas.parsing.score_rules import check_score_request, sides_of
 from service.errors import ServiceError
 from service.front.scoring.comparison import Comparison, Side
 from service.front.scoring.scores import Scores, scores_of
-from service.front.serving.fingerprint import fingerprint_in_order
 from service.http.answer_headers import TIMING_HEADERS
 from service.http.body import Call, read_call
 from service.http.errors import report_error
@@ -71,7 +70,7 @@ async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> S
     name = model or online.model.name
     scores = await scores_of(online, asked, call.caller)
     observe(scores.result, call.context)
-    made_by = fingerprint_in_order(online.fingerprint, asked.part_order)
+    made_by = online.fingerprint_as_written if asked.part_order == "as_written" else online.fingerprint
     return ScoredCall(call.context.id, name, asked.documents, scores, made_by)
 
 

@@ -22,7 +22,7 @@ from schemas.endpoints.tokenize import (
 from schemas.parsing.rules import check_tokenize_request
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
-from service.front.admission.budget import AnswerLease
+from service.front.admission.budget import Lease
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
@@ -152,7 +152,7 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 
 
 async def answer_in_thread(
-    serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, lease: AnswerLease
+    serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, lease: Lease
 ) -> ASGIApp:
     """The answer that `steps` make, in a thread: a full batch has a million tokens.
 

@@ -12,9 +12,8 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.rule_error import RuleError
 from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
-from service.fairness.threads import FairThreads
-from service.front.admission.load import Load
-from service.front.time_slices import LoopTimeSlices
+from service.fairness.threads import FairThreads, LoopTimeSlices
+from service.front.admission.shared_table import Load
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import InputLine
 

@@ -20,10 +20,9 @@ from schemas.errors import ErrorBody
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
 from service.errors import UnavailableError
-from service.front.admission.load import NOTHING, ONE_MORE, Load
+from service.front.admission.shared_table import NOTHING, ONE_MORE, Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.sources import embedding_truncation
-from service.front.serving.fingerprint import fingerprint_in_order
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
@@ -106,7 +105,7 @@ class EmbeddingStream:
     @property
     def fingerprint(self) -> str:
         """Of all its vectors."""
-        return fingerprint_in_order(self.online.fingerprint, self.base.part_order)
+        return self.online.fingerprint_as_written if self.base.part_order == "as_written" else self.online.fingerprint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""

@@ -18,12 +18,12 @@ from schemas.endpoints.stream import StreamEnd
 from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import ModelError, ServiceError, UnavailableError
-from service.front.admission.load import Load
+from service.fairness.threads import LoopTimeSlices
+from service.front.admission.shared_table import Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import InputResult
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
-from service.front.time_slices import LoopTimeSlices
 from service.http.errors import BUG
 from service.http.responses.answer import in_parts, slices
 from service.http.stream.answers import StreamTally

@@ -15,7 +15,7 @@ from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, getaddrinfo, socket
 from typing import Literal, Protocol
 
-from service.fairness.party import CURRENT_PARTY
+from service.fairness.fair_queue import CURRENT_PARTY
 from service.media.fetch.address import Address
 from service.media.fetch.slots import Gate
 from service.media.fetch.url import Url

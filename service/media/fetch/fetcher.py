@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Never
 
 from service.errors import MediaError
-from service.fairness.party import CURRENT_PARTY, Party
+from service.fairness.fair_queue import CURRENT_PARTY, Party
 from service.media.fetch.address import Address
 from service.media.fetch.connection import FETCH_FAILED, FetchError, Resolver, client_context, connect_to
 from service.media.fetch.exchange import Exchange, Take

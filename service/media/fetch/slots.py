@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from service.errors import UnavailableError
-from service.fairness.fair_queue import TurnQueue
-from service.fairness.party import Party
+from service.fairness.fair_queue import Party, TurnQueue
 
 RETRY_S = 5.0
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.fairness.fair_queue import FairQueue, TurnQueue
-from service.fairness.party import Party
+from service.fairness.fair_queue import FairQueue, Party, TurnQueue
 
 
 @dataclass

@@ -19,77 +19,62 @@ def counting(num_steps: int, seen: list[int]) -> Steps[str]:
     return "done"
 
 
-def test_steps_are_done_in_order_and_their_result_comes_back() -> None:
-    async def story() -> None:
-        seen: list[int] = []
-        threads = FairThreads(1, "t", small=10)
-        assert await threads.run_steps(counting(100, seen), 1000) == "done"
-        assert seen == list(range(100))
-        assert await threads.run_steps(counting(3, []), 3) == "done"
-        assert await threads.run(threading.get_ident, 1000) != threading.get_ident()
-
-    asyncio.run(asyncio.wait_for(story(), 30))
+async def test_steps_are_done_in_order_and_their_result_comes_back() -> None:
+    seen: list[int] = []
+    threads = FairThreads(1, "t", small=10)
+    assert await threads.run_steps(counting(100, seen), 1000) == "done"
+    assert seen == list(range(100))
+    assert await threads.run_steps(counting(3, []), 3) == "done"
+    assert await threads.run(threading.get_ident, 1000) != threading.get_ident()
     assert all_at_once(counting(2, [])) == "done"
 
 
-def test_large_work_gives_way_between_two_slices_and_not_for_ever() -> None:
-    async def story() -> None:
-        threads, seen, looks = FairThreads(1, "t", small=10, num_spare=0), list[int](), list[int]()
+async def test_large_work_gives_way_between_two_slices_and_not_for_ever() -> None:
+    threads, seen, looks = FairThreads(1, "t", small=10, num_spare=0), list[int](), list[int]()
 
-        def others_work() -> bool:
-            looks.append(len(seen))
-            return True
+    def others_work() -> bool:
+        looks.append(len(seen))
+        return True
 
-        assert await threads.run_steps(counting(30, seen), 1000, others_work=others_work) == "done"
-        assert seen == list(range(30))
-        pauses = Counter(looks)
-        assert set(pauses.values()) == {MAX_LOOKS}  # no step ran meanwhile
-        assert 1 <= len(pauses) <= 30
-
-    asyncio.run(asyncio.wait_for(story(), 30))
+    assert await threads.run_steps(counting(30, seen), 1000, others_work=others_work) == "done"
+    assert seen == list(range(30))
+    pauses = Counter(looks)
+    assert set(pauses.values()) == {MAX_LOOKS}  # no step ran meanwhile
+    assert 1 <= len(pauses) <= 30
 
 
-def test_two_large_ones_take_turns() -> None:
-    async def story() -> None:
-        threads, first, second = FairThreads(1, "t", small=10, num_spare=0), list[int](), list[int]()
-        one = asyncio.create_task(threads.run_steps(counting(200, first), 1000))
-        two = asyncio.create_task(threads.run_steps(counting(20, second), 1000))
-        assert await two == "done"
-        assert len(first) < 200  # it would have been over, had it been waited for
-        assert await one == "done"
-
-    asyncio.run(asyncio.wait_for(story(), 30))
+async def test_two_large_ones_take_turns() -> None:
+    threads, first, second = FairThreads(1, "t", small=10, num_spare=0), list[int](), list[int]()
+    one = asyncio.create_task(threads.run_steps(counting(200, first), 1000))
+    two = asyncio.create_task(threads.run_steps(counting(20, second), 1000))
+    assert await two == "done"
+    assert len(first) < 200  # it would have been over, had it been waited for
+    assert await one == "done"
 
 
-def test_small_work_does_not_wait_for_a_large_call_that_nothing_can_stop() -> None:
-    async def story() -> None:
-        threads, release = FairThreads(1, "t", small=10), threading.Event()
-        stuck = asyncio.create_task(threads.run(lambda: release.wait(30), 1000))
-        await asyncio.sleep(0)
-        assert await threads.run(lambda: "small", 1) == "small"
-        assert not stuck.done()
-        release.set()
-        assert await stuck
-
-    asyncio.run(asyncio.wait_for(story(), 60))
+async def test_small_work_does_not_wait_for_a_large_call_that_nothing_can_stop() -> None:
+    threads, release = FairThreads(1, "t", small=10), threading.Event()
+    stuck = asyncio.create_task(threads.run(lambda: release.wait(30), 1000))
+    await asyncio.sleep(0)
+    assert await threads.run(lambda: "small", 1) == "small"
+    assert not stuck.done()
+    release.set()
+    assert await stuck
 
 
-def test_who_gives_up_leaves_the_rest_undone_and_an_error_comes_through() -> None:
+async def test_who_gives_up_leaves_the_rest_undone_and_an_error_comes_through() -> None:
     def failing() -> Steps[None]:
         yield
         raise ValueError("this one")
 
-    async def story() -> None:
-        seen: list[int] = []
-        threads = FairThreads(1, "t", small=10, num_spare=0)
-        work = asyncio.create_task(threads.run_steps(counting(10_000, seen), 10_000))
-        while not seen:
-            await asyncio.sleep(0.001)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        with pytest.raises(ValueError, match="this one"):
-            await threads.run_steps(failing(), 1000)
-        assert len(seen) < 1000
-
-    asyncio.run(asyncio.wait_for(story(), 30))
+    seen: list[int] = []
+    threads = FairThreads(1, "t", small=10, num_spare=0)
+    work = asyncio.create_task(threads.run_steps(counting(10_000, seen), 10_000))
+    while not seen:
+        await asyncio.sleep(0.001)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    with pytest.raises(ValueError, match="this one"):
+        await threads.run_steps(failing(), 1000)
+    assert len(seen) < 1000

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from service.fairness.party import open_party
+from service.fairness.fair_queue import open_party
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 

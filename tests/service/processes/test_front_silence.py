@@ -1,11 +1,12 @@
 """The silence of a front, as the main process counts it."""
 
+from service.front.admission.shared_table import SharedRows
 from service.processes.front_process import LATE_S, STUCK_S, FrontProcess
 from service.settings import Settings
 
 
 def silent_front() -> FrontProcess:
-    front = FrontProcess(0, Settings(), 2, (-1, -1), lambda *_: None)
+    front = FrontProcess(0, Settings(), 2, SharedRows(2), (-1,), lambda *_: None)
     front.is_serving = True
     return front
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from PIL import Image
 
 from service.decode.image_decoder import ThreadDecoder
+from service.decode.start import Decoders
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.inputs.uuids import UuidStore
 from service.ipc.arena import PixelArena
@@ -25,6 +26,7 @@ from service.media.key import (
 )
 from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
+from service.settings import Settings
 from tests.builders import image_bytes
 from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, noise
 
@@ -122,7 +124,7 @@ async def _loaded(items: list[MediaItem]) -> list[bool]:
     """For each, True if it had to be loaded, one after the other."""
     arena = PixelArena(1 << 20)
     decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60)
-    loader = PixelLoader(arena, b"m", decoder, num_threads=1)
+    loader = PixelLoader(arena, b"m", decoder, Decoders(Settings(), 1), num_threads=1)
     new = []
     for item in items:
         loaded = await loader.load([item])

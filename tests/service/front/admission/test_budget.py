@@ -1,32 +1,47 @@
-"""Budgets: what is leased before anything is done for a request, for all and for each tenant, and given back."""
+"""Budgets: what is leased before anything is done for a request, for all and for each tenant, and given back.
+
+Limits are the service's: where it has two fronts, each of two requests comes to another.
+"""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.budget import EVERYBODY, SMALL_BYTES, Budget, Lease
-from service.front.admission.kinds import ANSWERS, QUEUE
-from service.front.admission.load import ONE_BODY, ONE_MORE, Load
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.budget import ANSWERS, EVERYBODY, QUEUE, SMALL_BYTES, Budget, Kind, Lease
+from service.front.admission.shared_table import ONE_BODY, ONE_MORE, Load, SharedRows, SharedTable
 from service.front.tenant import Tenant
 
+LIMITS = Load(10, 100, 1000)
 LARGE = 2 * SMALL_BYTES
 ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 
 
-def new_queue() -> Budget:
-    return Budget(QUEUE, Load(10, 100, 1000), SharedTable.of_one_front())
+Pair = Callable[..., tuple[Budget, Budget]]
 
 
-def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
-    queue = new_queue()
+@pytest.fixture(params=[1, 2], ids=["one_front", "two_fronts"])
+def pair(request: pytest.FixtureRequest) -> Pair:
+    """Makes the budget of a service as its first and its last front see it."""
+
+    def make(kind: Kind = QUEUE, limits: Load = LIMITS, share: float = 1.0) -> tuple[Budget, Budget]:
+        rows = SharedRows(request.param)
+        first, *_, last = [
+            Budget(kind, limits, SharedTable.inherited(rows.descriptor, index), share) for index in range(request.param)
+        ] * 2
+        return first, last
+
+    return make
+
+
+def test_a_full_queue_says_what_it_holds_and_when_to_come_back(pair: Pair) -> None:
+    queue, other = pair()
     queue.rate.finished(50)
     with queue.take(EVERYBODY, Load(8)) as lease:
         lease.grow(Load(num_tokens=80))
-        with pytest.raises(UnavailableError, match="8 inputs, 80 tokens") as caught, queue.take(EVERYBODY, Load(3)):
+        with pytest.raises(UnavailableError, match="8 inputs, 80 tokens") as caught, other.take(EVERYBODY, Load(3)):
             pass
         assert caught.value.code == "overloaded"
         assert 1 <= caught.value.retry_after_s <= 30
@@ -34,11 +49,11 @@ def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
             pass
 
 
-def test_one_request_over_a_limit_still_runs_when_it_is_alone() -> None:
-    queue = new_queue()
-    with queue.take(EVERYBODY, Load(11)), pytest.raises(UnavailableError), queue.take(EVERYBODY, Load(1)):
+def test_one_request_over_a_limit_still_runs_when_it_is_alone(pair: Pair) -> None:
+    queue, other = pair()
+    with queue.take(EVERYBODY, Load(11)), pytest.raises(UnavailableError), other.take(EVERYBODY, Load(1)):
         pass
-    with queue.take(EVERYBODY, Load(1)), pytest.raises(UnavailableError), queue.take(EVERYBODY, Load(11)):
+    with queue.take(EVERYBODY, Load(1)), pytest.raises(UnavailableError), other.take(EVERYBODY, Load(11)):
         pass
 
 
@@ -55,28 +70,28 @@ def sent(queue: Budget, num_bytes: int) -> Iterator[Lease]:
         yield room
 
 
-def test_bodies_are_bounded_before_they_are_read() -> None:
-    queue = new_queue()
-    with sent(queue, 900), sent(queue, 100), pytest.raises(UnavailableError, match="1000 bytes"), body(queue, 1):
+def test_bodies_are_bounded_before_they_are_read(pair: Pair) -> None:
+    queue, other = pair()
+    with sent(queue, 900), sent(other, 100), pytest.raises(UnavailableError, match="1000 bytes"), body(queue, 1):
         pass
-    with sent(queue, 5000), queue.take(EVERYBODY, Load(1)):  # alone
+    with sent(queue, 5000), other.take(EVERYBODY, Load(1)):  # alone
         pass
 
 
-def test_who_announces_much_and_sends_little_holds_little() -> None:
-    queue = new_queue()
-    with body(queue, 1000) as slow, body(queue, 1000), body(queue, 0) as unannounced:
+def test_who_announces_much_and_sends_little_holds_little(pair: Pair) -> None:
+    queue, other = pair()
+    with body(queue, 1000) as slow, body(other, 1000), body(queue, 0) as unannounced:
         slow.add_bytes(10)
         unannounced.add_bytes(990)
         with pytest.raises(UnavailableError, match="1000 bytes"):
             slow.add_bytes(1)
-    with sent(queue, 10), pytest.raises(UnavailableError), body(queue, 991):  # told before it has sent a byte
+    with sent(queue, 10), pytest.raises(UnavailableError), body(other, 991):  # told before it has sent a byte
         pass
 
 
-def test_tokens_are_bounded_once_they_are_known() -> None:
-    queue = new_queue()
-    with queue.take(EVERYBODY, Load(1)) as first, queue.take(EVERYBODY, Load(1)) as second:
+def test_tokens_are_bounded_once_they_are_known(pair: Pair) -> None:
+    queue, other = pair()
+    with queue.take(EVERYBODY, Load(1)) as first, other.take(EVERYBODY, Load(1)) as second:
         first.grow(Load(num_tokens=500))  # alone
         with pytest.raises(UnavailableError):
             second.grow(Load(num_tokens=1))
@@ -84,22 +99,22 @@ def test_tokens_are_bounded_once_they_are_known() -> None:
         third.grow(Load(num_tokens=100))
 
 
-def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
-    queue = new_queue()
-    with sent(queue, 400), queue.take(EVERYBODY, Load(1)) as first, queue.take(EVERYBODY, Load(1)) as second:
+def test_the_bytes_of_large_answers_are_bounded_with_the_bodies(pair: Pair) -> None:
+    queue, other = pair()
+    with sent(queue, 400), other.take(EVERYBODY, Load(1)) as first, queue.take(EVERYBODY, Load(1)) as second:
         first.grow(Load(num_tokens=10, num_bytes=5000))  # alone: nobody else has tokens
         with pytest.raises(UnavailableError, match="5400 bytes"):
             second.grow(Load(num_tokens=1, num_bytes=1))
-    with sent(queue, 400), queue.take(EVERYBODY, Load(1)) as third, queue.take(EVERYBODY, Load(1)) as fourth:
+    with sent(queue, 400), other.take(EVERYBODY, Load(1)) as third, queue.take(EVERYBODY, Load(1)) as fourth:
         third.grow(Load(num_tokens=1, num_bytes=300))
         fourth.grow(Load(num_tokens=1, num_bytes=300))
         with pytest.raises(UnavailableError, match="1000 bytes"):
             fourth.grow(Load(num_tokens=1, num_bytes=1))
 
 
-def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone() -> None:
-    queue = new_queue()
-    with sent(queue, 400), queue.take(EVERYBODY, Load(1)) as first:
+def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone(pair: Pair) -> None:
+    queue, other = pair()
+    with sent(queue, 400), other.take(EVERYBODY, Load(1)) as first:
         first.add_bytes(5000)
         with pytest.raises(UnavailableError, match="5400 bytes"), queue.take(EVERYBODY, Load(1)):
             pass
@@ -114,8 +129,8 @@ def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone() -> None:
             first.add_bytes(1)
 
 
-def test_whoever_leaves_by_an_error_leaves_whole() -> None:
-    queue = new_queue()
+def test_whoever_leaves_by_an_error_leaves_whole(pair: Pair) -> None:
+    queue, other = pair()
 
     def fail() -> None:
         with queue.take(EVERYBODY, Load(9)) as lease:
@@ -125,22 +140,22 @@ def test_whoever_leaves_by_an_error_leaves_whole() -> None:
     for _ in range(50):
         with pytest.raises(ValueError, match="oops"):
             fail()
-    with queue.take(EVERYBODY, Load(10)) as lease:
+    with other.take(EVERYBODY, Load(10)) as lease:
         lease.grow(Load(num_tokens=100))
 
 
-def test_a_tenant_over_its_share_is_refused_and_the_others_get_in() -> None:
-    queue = Budget(QUEUE, Load(10, 100, 1000), SharedTable.of_one_front(), tenant_share=0.5)
+def test_a_tenant_over_its_share_is_refused_and_the_others_get_in(pair: Pair) -> None:
+    queue, other = pair(share=0.5)
     greedy, modest = Tenant.named("greedy"), Tenant.named("modest")
     with queue.take(greedy, Load(4)) as lease:
         lease.grow(Load(num_tokens=40))
-        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, queue.take(greedy, Load(2)):
+        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, other.take(greedy, Load(2)):
             pass
         assert caught.value.code == "rate_limit_exceeded"
-        with pytest.raises(UnavailableError), queue.take(greedy, Load(1)) as more:
+        with pytest.raises(UnavailableError), other.take(greedy, Load(1)) as more:
             more.grow(Load(num_tokens=20))
         with (
-            queue.take(modest, Load(5)),
+            other.take(modest, Load(5)),
             pytest.raises(UnavailableError) as caught,
             queue.take(Tenant.named("third"), Load(2)),
         ):
@@ -150,15 +165,15 @@ def test_a_tenant_over_its_share_is_refused_and_the_others_get_in() -> None:
         pass
 
 
-def test_where_there_are_no_keys_nobody_has_a_share() -> None:
-    queue = Budget(QUEUE, Load(10, 100, 1000), SharedTable.of_one_front(), tenant_share=0.1)
-    with queue.take(EVERYBODY, Load(5)), queue.take(EVERYBODY, Load(5)):
+def test_where_there_are_no_keys_nobody_has_a_share(pair: Pair) -> None:
+    queue, other = pair(share=0.1)
+    with queue.take(EVERYBODY, Load(5)), other.take(EVERYBODY, Load(5)):
         pass
 
 
-def test_a_full_queue_refuses_before_a_body_is_read() -> None:
-    queue = new_queue()
-    with queue.take(EVERYBODY, Load(10)), pytest.raises(UnavailableError), body(queue, 1):
+def test_a_full_queue_refuses_before_a_body_is_read(pair: Pair) -> None:
+    queue, other = pair()
+    with queue.take(EVERYBODY, Load(10)), pytest.raises(UnavailableError), body(other, 1):
         pass
     with queue.take(EVERYBODY, Load(1)) as lease:
         lease.grow(Load(num_tokens=100))
@@ -169,7 +184,7 @@ def test_a_full_queue_refuses_before_a_body_is_read() -> None:
 
 
 def test_a_models_queue_holds_nothing_of_what_the_service_refuses() -> None:
-    service = new_queue()
+    service = Budget(QUEUE, LIMITS, SharedTable.of_one_front())
     own = Budget(QUEUE, Load(5, 100, 1000), SharedTable.of_one_front(), within=service, prefix="0/")
     with service.take(EVERYBODY, Load(9)):
         with pytest.raises(UnavailableError):
@@ -188,25 +203,27 @@ def test_a_models_queue_holds_nothing_of_what_the_service_refuses() -> None:
     assert own.held.is_nothing()
 
 
-def test_what_is_small_is_never_refused_and_what_is_large_only_beside_others() -> None:
-    answers = Budget(ANSWERS, Load(num_bytes=LARGE), SharedTable.of_one_front(), 1.0)
+def test_what_is_small_is_never_refused_and_what_is_large_only_beside_others(pair: Pair) -> None:
+    answers, other = pair(ANSWERS, Load(num_bytes=LARGE))
     first = answers.take_answer(10 * LARGE, EVERYBODY)
     assert answers.take_answer(SMALL_BYTES, EVERYBODY).held.is_nothing()
     with pytest.raises(UnavailableError, match=f"hold {10 * LARGE} bytes") as caught:
-        answers.take_answer(LARGE, EVERYBODY)
+        other.take_answer(LARGE, EVERYBODY)
     assert (caught.value.code, caught.value.retry_after_s) == ("overloaded", 2.0)
     first.keep(0)
-    assert answers.take_answer(LARGE, EVERYBODY).held.num_bytes == LARGE
+    assert other.take_answer(LARGE, EVERYBODY).held.num_bytes == LARGE
 
 
-def test_a_tenant_has_its_share_and_others_have_theirs() -> None:
-    answers = Budget(ANSWERS, Load(num_bytes=4 * LARGE), SharedTable.of_one_front(), 0.5)
-    held = [answers.take_answer(LARGE, ACME), answers.take_answer(LARGE, ACME)]
-    with pytest.raises(UnavailableError) as caught:
-        answers.take_answer(LARGE, ACME)
+def test_a_tenant_has_its_share_and_others_have_theirs(pair: Pair) -> None:
+    answers, other = pair(ANSWERS, Load(num_bytes=4 * LARGE), 0.5)
+    held = [answers.take_answer(LARGE, ACME), other.take_answer(LARGE, ACME)]
+    with pytest.raises(UnavailableError, match="this tenant's answers") as caught:
+        other.take_answer(LARGE, ACME)
     assert caught.value.code == "rate_limit_exceeded"
-    held.append(answers.take_answer(LARGE, OTHER))
-    assert len(held) == 3
+    held += [other.take_answer(LARGE, OTHER), answers.take_answer(LARGE, OTHER)]
+    with pytest.raises(UnavailableError, match=f"answers hold {4 * LARGE} bytes"):
+        other.take_answer(LARGE, EVERYBODY)
+    assert len(held) == 4
 
 
 def test_an_answer_that_is_dropped_gives_its_bytes_back() -> None:

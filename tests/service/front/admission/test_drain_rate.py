@@ -2,11 +2,9 @@
 
 import pytest
 
-from service.front.admission.budget import EVERYBODY, Budget
+from service.front.admission.budget import EVERYBODY, QUEUE, Budget
 from service.front.admission.drain_rate import DrainRate
-from service.front.admission.kinds import QUEUE
-from service.front.admission.load import Load
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.shared_table import Load, SharedTable
 
 
 def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:

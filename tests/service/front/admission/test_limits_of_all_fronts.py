@@ -11,13 +11,10 @@ import msgspec
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.budget import EVERYBODY, SMALL_BYTES, Budget, Lease
+from service.front.admission.budget import ANSWERS, EVERYBODY, QUEUE, SMALL_BYTES, Budget
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.kinds import ANSWERS, QUEUE
-from service.front.admission.load import NOTHING, ONE_BODY, ONE_MORE, Load
-from service.front.admission.shared_table import SharedRows, SharedTable
-from service.front.admission.stream_bounds import StreamWindow
+from service.front.admission.shared_table import Load, SharedRows, SharedTable
 from service.front.hub.hosted_front import HostedFront
 from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
@@ -33,80 +30,6 @@ ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
 def shared(num: int = 2) -> tuple[SharedRows, list[SharedTable]]:
     rows = SharedRows(num)
     return rows, [SharedTable.inherited(rows.descriptor, index) for index in range(num)]
-
-
-def queues(num: int = 2, share: float = 1.0) -> list[Budget]:
-    return [Budget(QUEUE, LIMITS, table, share) for table in shared(num)[1]]
-
-
-def body(queue: Budget, num_announced: int) -> Lease:
-    """The leases of a request before its body is read."""
-    return queue.take(EVERYBODY, ONE_BODY, ONE_MORE, Load(num_bytes=num_announced))
-
-
-def test_inputs_tokens_and_bytes_of_all_fronts_count() -> None:
-    first, second, third = queues(3)
-    with first.take(EVERYBODY, Load(6)) as place, second.take(EVERYBODY, Load(3)) as other:
-        with pytest.raises(UnavailableError, match="the queue holds 9 inputs"), third.take(EVERYBODY, Load(2)):
-            pass
-        place.grow(Load(num_tokens=70))
-        other.grow(Load(num_tokens=30))
-        with pytest.raises(UnavailableError, match="100 tokens"), third.take(EVERYBODY, Load(1)) as late:
-            late.grow(Load(num_tokens=1))
-        place.grow(Load(num_bytes=1000), is_checked=False)
-        with pytest.raises(UnavailableError, match="1000 bytes"):
-            other.grow(Load(num_bytes=1))
-    with third.take(EVERYBODY, Load(10)) as place:
-        place.grow(Load(num_tokens=100))
-
-
-def test_what_exceeds_a_limit_by_itself_runs_when_it_is_alone_in_the_whole_service() -> None:
-    first, second = queues()
-    with first.take(EVERYBODY, Load(1)), pytest.raises(UnavailableError), second.take(EVERYBODY, Load(11)):
-        pass
-    with second.take(EVERYBODY, Load(11)), pytest.raises(UnavailableError), first.take(EVERYBODY, Load(1)):
-        pass
-    with body(first, 0) as one, body(second, 0) as other:
-        one.add_bytes(900)
-        with pytest.raises(UnavailableError, match="900 bytes"):
-            other.add_bytes(200)
-    with body(first, 0) as one:
-        one.add_bytes(5000)  # no other front holds a body either
-
-
-def test_a_tenants_share_is_of_the_service() -> None:
-    first, second = queues(share=0.5)
-    with first.take(ACME, Load(4)):
-        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, second.take(ACME, Load(2)):
-            pass
-        assert caught.value.code == "rate_limit_exceeded"
-        with second.take(OTHER, Load(5)):
-            pass
-    with second.take(ACME, Load(5)):
-        pass
-
-
-def test_streams_leave_half_of_the_whole_queue_alone() -> None:
-    async def run() -> None:
-        first, second = queues(share=0.8)
-        with first.take(EVERYBODY, Load(5)):
-            assert not second.has_bulk_room(OTHER)
-        with first.take(ACME, Load(4)):
-            assert not second.has_bulk_room(ACME)
-            assert second.has_bulk_room(OTHER)
-        with first.take(EVERYBODY, Load(5)), second.take(ACME, NOTHING, ONE_MORE) as place:
-            window = StreamWindow(LIMITS, place, second)
-            await window.enter(Load(1, 1, 100))  # nothing of its own under way: it never waits
-            assert second.held.num_bytes == 100
-            waiting = asyncio.ensure_future(window.enter(Load(1, 1, 100)))
-            await asyncio.wait([waiting], timeout=0.1)
-            assert not waiting.done()
-            window.hold_begun(500)
-            with pytest.raises(UnavailableError, match="600 bytes"), body(first, 500):
-                pass
-            waiting.cancel()
-
-    asyncio.run(run())
 
 
 def test_when_to_come_back_is_what_waits_at_all_fronts_by_what_the_engine_does_for_all() -> None:
@@ -153,24 +76,17 @@ def test_gauges_show_what_this_front_holds_itself() -> None:
         assert REGISTRY.get_sample_value("cenote_queue_inputs") == 2
 
 
-def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not_for_long() -> None:
-    async def run() -> None:
-        first, second = (Budget(ANSWERS, Load(num_bytes=4 * LARGE), table, 0.5) for table in shared()[1])
-        held = [first.take_answer(2 * LARGE, ACME)]
-        with pytest.raises(UnavailableError, match="this tenant's answers") as caught:
-            second.take_answer(LARGE, ACME)
-        assert caught.value.code == "rate_limit_exceeded"
-        held.append(second.take_answer(2 * LARGE, OTHER))
-        with pytest.raises(UnavailableError, match=f"answers hold {4 * LARGE} bytes"):
-            second.take_answer(LARGE, EVERYBODY)
-        watching = asyncio.ensure_future(first.watch())
-        held.pop(0)  # without `close`; nobody asks the first front for anything any more
-        gc.collect()
-        await asyncio.sleep(1.2)
-        held.append(second.take_answer(LARGE, EVERYBODY))
-        watching.cancel()
-
-    asyncio.run(run())
+async def test_a_dropped_answer_of_an_idle_front_does_not_count_for_long() -> None:
+    first, second = (Budget(ANSWERS, Load(num_bytes=4 * LARGE), table) for table in shared()[1])
+    held = first.take_answer(4 * LARGE, ACME)
+    with pytest.raises(UnavailableError, match=f"answers hold {4 * LARGE} bytes"):
+        second.take_answer(LARGE, EVERYBODY)
+    watching = asyncio.ensure_future(first.watch())
+    del held  # without `close`; nobody asks the first front for anything any more
+    gc.collect()
+    await asyncio.sleep(1.2)
+    second.take_answer(LARGE, EVERYBODY)
+    watching.cancel()
 
 
 def two_fronts(settings: Settings) -> list[Serving]:
@@ -200,6 +116,9 @@ def test_a_rate_is_the_same_at_any_front_and_at_all() -> None:
     _, (first, second) = meters(now_s, max_requests_per_s=4.0)
     assert num_let_through(first, second) == 4
     assert first.due_s() == second.due_s() == pytest.approx(0.25)
+    with pytest.raises(UnavailableError) as caught, first.request():
+        pass
+    assert (caught.value.code, caught.value.retry_after_s) == ("rate_limit_exceeded", pytest.approx(0.25))
     now_s[0] += 0.5
     assert num_let_through(second) == 2
     assert num_let_through(first) == 0
@@ -284,12 +203,10 @@ def test_fetches_by_url_are_split_evenly() -> None:
 HAMMER = """
 import sys, time
 from service.errors import UnavailableError
-from service.front.admission.budget import EVERYBODY, Budget
-from service.front.admission.kinds import QUEUE
+from service.front.admission.budget import EVERYBODY, QUEUE, Budget
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.load import Load
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.shared_table import Load, SharedTable
 table = SharedTable.inherited(int(sys.argv[1]), int(sys.argv[2]))
 queue = Budget(QUEUE, Load(8, 1000, 1000), table)
 key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), table)
@@ -334,7 +251,7 @@ def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a
             child.stdin.flush()
         most = 0
         while time.monotonic() < begin_s + 1:
-            most = max(most, watching.others("queue").first)
+            most = max(most, sum(one.first for one in watching.others("queue")))
             time.sleep(0.0005)
         ends = [[int(word) for word in child.communicate(timeout=30)[0].split()] for child in children]
     finally:

@@ -6,12 +6,10 @@ import pytest
 
 from schemas.limits import MAX_INPUTS
 from service.errors import UnavailableError
-from service.front.admission.budget import EVERYBODY, Budget
+from service.front.admission.budget import EVERYBODY, QUEUE, Budget
 from service.front.admission.key_file import ApiKey
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.kinds import QUEUE
-from service.front.admission.load import NOTHING, ONE_MORE, Load
-from service.front.admission.shared_table import SharedTable
+from service.front.admission.shared_table import NOTHING, ONE_MORE, Load, SharedRows, SharedTable
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.tenant import Tenant
 
@@ -28,36 +26,35 @@ async def waits(entering: asyncio.Future[None]) -> bool:
     return not entering.done()
 
 
-def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> None:
-    async def run() -> None:
-        queue = Budget(QUEUE, Load(100, 1000, 10_000), SharedTable.of_one_front())
-        with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease:
-            window = StreamWindow(LIMITS, lease, queue)
-            await window.enter(lines(6))
-            second = asyncio.ensure_future(window.enter(lines(3)))
-            assert await waits(second)
-            window.leave(lines(6))
-            assert not await waits(second)
-            window.leave(lines(3))
-            await window.enter(lines(50))  # what is too large by itself passes alone
-            assert lease.held.num_bytes == 50
-        assert queue.has_bulk_room(ACME)
-
-    asyncio.run(run())
+async def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> None:
+    queue = Budget(QUEUE, Load(100, 1000, 10_000), SharedTable.of_one_front())
+    with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease:
+        window = StreamWindow(LIMITS, lease, queue)
+        await window.enter(lines(6))
+        second = asyncio.ensure_future(window.enter(lines(3)))
+        assert await waits(second)
+        window.leave(lines(6))
+        assert not await waits(second)
+        window.leave(lines(3))
+        await window.enter(lines(50))  # what is too large by itself passes alone
+        assert lease.held.num_bytes == 50
+    assert queue.has_bulk_room(ACME)
 
 
-def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_nothing_under_way() -> None:
-    async def run() -> None:
-        queue = Budget(QUEUE, LIMITS, SharedTable.of_one_front())
-        with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease, queue.take(EVERYBODY, Load(4)):
-            window = StreamWindow(LIMITS, lease, queue)
-            await window.enter(lines(1))
-            second = asyncio.ensure_future(window.enter(lines(1)))
-            assert await waits(second)
-            window.leave(lines(1))
-            second.cancel()
-
-    asyncio.run(run())
+@pytest.mark.parametrize("num_fronts", [1, 2])
+async def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_nothing_under_way(
+    num_fronts: int,
+) -> None:
+    rows = SharedRows(num_fronts)
+    tables = [SharedTable.inherited(rows.descriptor, index) for index in range(num_fronts)]
+    queue, *_, other = [Budget(QUEUE, LIMITS, table) for table in tables] * 2
+    with queue.take(EVERYBODY, NOTHING, ONE_MORE) as lease, other.take(EVERYBODY, Load(4)):
+        window = StreamWindow(LIMITS, lease, queue)
+        await window.enter(lines(1))
+        second = asyncio.ensure_future(window.enter(lines(1)))
+        assert await waits(second)
+        window.leave(lines(1))
+        second.cancel()
 
 
 def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:

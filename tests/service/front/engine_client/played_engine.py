@@ -1,20 +1,19 @@
 """The engine's end of a real socket pair, played step by step by tests of the client."""
 
-import asyncio
 import socket
-from collections.abc import Awaitable, Callable
 from itertools import count
 from types import SimpleNamespace
 from typing import cast
 
 from service.decode.image_decoder import ThreadDecoder
+from service.decode.start import Decoders
 from service.engine_series import ClientSeries
 from service.front.admission.drain_rate import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.local_engine import LocalEngine
-from service.front.engine_client.pending import Pending
+from service.front.engine_client.pending import Pending, all_settled
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -27,6 +26,7 @@ from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Placeholder, Prompt
+from service.settings import Settings
 from tests.builders import image_file, noise
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
@@ -46,13 +46,17 @@ def prompt(*items: ImageFile) -> Prompt:
 class Stage:
     """A client, its arena, and the engine's end of the line."""
 
-    def __init__(self) -> None:
+    def __init__(self, forwards: ForwardRate | None = None) -> None:
         self.arena = PixelArena(1 << 20)
         self.loader = PixelLoader(
-            self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
+            self.arena,
+            b"model",
+            ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60),
+            Decoders(Settings(), 1),
+            num_threads=1,
         )
-        rate, forwards = DrainRate(SharedTable.of_one_front()), ForwardRate(8192)
-        self.client = EngineClient(self.arena, self.loader, rate, forwards, ClientSeries("tiny"), count(1))
+        rates = DrainRate(SharedTable.of_one_front()), forwards or ForwardRate(8192)
+        self.client = EngineClient(self.arena, self.loader, *rates, ClientSeries("tiny"), count(1))
 
     def check_open(self, *, is_probe: bool = False) -> None:
         LocalEngine.check_open(cast(LocalEngine, SimpleNamespace(_client=self.client)), is_probe=is_probe)
@@ -69,12 +73,13 @@ class Stage:
         return pending
 
 
-def played(story: Callable[[Stage], Awaitable[None]]) -> Callable[[], None]:
-    def test() -> None:
-        asyncio.run(asyncio.wait_for(story(Stage()), 20))  # type: ignore[arg-type]
-
-    test.__name__ = story.__name__
-    return test
+async def outcome_of(pending: Pending) -> Vector:
+    """Its vector, once it is there; or its error is raised."""
+    await all_settled([pending], per_item=True)
+    if isinstance(pending.outcome, Exception):
+        raise pending.outcome
+    assert pending.outcome is not None
+    return pending.outcome
 
 
 def vector(id_: int) -> Vector:

@@ -8,8 +8,9 @@ import pytest
 
 from service.errors import ModelError, UnavailableError
 from service.front.engine_client.client import MAX_UNSENT
-from service.front.engine_client.local_engine import _results
-from service.front.engine_client.pending import Pending
+from service.front.engine_client.local_engine import results_of
+from service.front.engine_client.pending import Pending, all_settled
+from service.front.job import InputResult
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
@@ -28,13 +29,12 @@ from tests.service.front.engine_client.played_engine import (
     entered,
     item,
     next_submit,
-    played,
+    outcome_of,
     prompt,
     vector,
 )
 
 
-@played
 async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(stage: Stage) -> None:
     engine = await stage.connect()
     pending = await stage.submit(item(1))
@@ -45,15 +45,14 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     next_owner = (await stage.loader.load([item(2)])).take(item(2))
     assert next_owner.slot is not None
     assert next_owner.slot.start == start  # the same place, another owner
-    stage.client.announced(entered(1, pending))
+    stage.client.entered = entered(1, pending)
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
-        await pending.future
+        await outcome_of(pending)
     assert stage.arena.num_bytes_taken == item(2).num_slot_bytes
     assert bytes(stage.arena.view(next_owner.slot)) == load_pixels(item(2)).tobytes()
 
 
-@played
 async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(stage: Stage) -> None:
     engine = await stage.connect()
     submitted = [await stage.submit(item(1)), await stage.submit(item(2))]
@@ -64,33 +63,24 @@ async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(
     assert stage.arena.num_bytes_taken == 0
 
 
-@played
 async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> None:
     await stage.connect()
     pending = await stage.submit()
-    future = pending.future
     stage.client.abandon([pending])
     stage.client.receive(StepDone(blocks=blocks_of([vector(pending.request.id)])))
-    assert future.cancelled()
     assert pending.outcome is None
 
 
-@played
 async def test_an_answer_to_who_was_cancelled_in_the_same_turn_is_passed_over(stage: Stage) -> None:
     await stage.connect()
     gone, other = await stage.submit(), await stage.submit()
-    waiting = asyncio.create_task(_wait_for(gone))
+    waiting = asyncio.create_task(outcome_of(gone))
     await asyncio.sleep(0)
     waiting.cancel()  # its `finally`, which abandons, has not run yet
     stage.client.receive(StepDone(blocks=blocks_of([vector(gone.request.id), vector(other.request.id)])))
-    assert (await other.future).id == other.request.id
+    assert (await outcome_of(other)).id == other.request.id
 
 
-async def _wait_for(pending: Pending) -> None:
-    await pending.future
-
-
-@played
 async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
     engine = await stage.connect()
     await stage.submit(item(1))
@@ -103,10 +93,9 @@ async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
     assert isinstance(sent, Pixels)
     assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(1)).tobytes()
     stage.client.receive(StepDone(blocks=blocks_of([vector(again.request.id)]), released=[sent.slot.start]))
-    assert (await again.future).id == again.request.id
+    assert (await outcome_of(again)).id == again.request.id
 
 
-@played
 async def test_pixels_decoded_for_an_engine_that_has_gone_are_given_back(stage: Stage) -> None:
     engine = await stage.connect()
     await stage.submit(item(1))
@@ -118,7 +107,6 @@ async def test_pixels_decoded_for_an_engine_that_has_gone_are_given_back(stage: 
     assert stage.arena.num_bytes_taken == 0
 
 
-@played
 async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
     await stage.connect()
     submitted = [await stage.submit() for _ in range(20)]
@@ -128,12 +116,11 @@ async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
     for pending in submitted:
         if pending is submitted[3]:
             with pytest.raises(ModelError, match="failed on this input"):
-                await pending.future
+                await outcome_of(pending)
         else:
-            assert (await pending.future).id == pending.request.id
+            assert (await outcome_of(pending)).id == pending.request.id
 
 
-@played
 async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> None:
     await stage.connect()
     stage.client.detach()
@@ -148,7 +135,6 @@ async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> 
     stage.check_open()
 
 
-@played
 async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> None:
     loaded = [(await stage.loader.load([item(1)])).take(item(1))]
     with pytest.raises(UnavailableError):
@@ -156,7 +142,6 @@ async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> 
     assert stage.arena.num_bytes_taken == 0
 
 
-@played
 async def test_what_is_submitted_in_one_turn_of_the_loop_goes_in_one_message(stage: Stage) -> None:
     engine = await stage.connect()
     ids = [pending.request.id for _ in range(3) for pending in stage.client.submit([(prompt(), ())] * 2, ASKS)]
@@ -167,7 +152,6 @@ async def test_what_is_submitted_in_one_turn_of_the_loop_goes_in_one_message(sta
     assert [request.id for request in (await next_submit(engine)).requests] == [few[0].request.id]
 
 
-@played
 async def test_requests_that_were_never_sent_are_sent_once_to_the_next_engine(stage: Stage) -> None:
     await stage.connect()
     (pending,) = stage.client.submit([(prompt(), ())], ASKS)
@@ -178,7 +162,6 @@ async def test_requests_that_were_never_sent_are_sent_once_to_the_next_engine(st
     assert isinstance(await engine.receive(), Abandon)
 
 
-@played
 async def test_the_abandoned_of_the_same_turn_are_known_to_the_engine(stage: Stage) -> None:
     engine = await stage.connect()
     submitted = stage.client.submit([(prompt(), ())], ASKS)
@@ -186,13 +169,17 @@ async def test_the_abandoned_of_the_same_turn_are_known_to_the_engine(stage: Sta
     assert [type(await engine.receive()) for _ in range(2)] == [Submit, Abandon]
 
 
-@played
+async def results(ends: dict[int, Any], pending: dict[int, Pending], *, per_item: bool) -> list[InputResult]:
+    await all_settled(pending.values(), per_item=per_item)
+    return results_of(ends, pending, per_item=per_item)
+
+
 async def test_who_waits_for_many_hears_at_once_of_the_first_that_fails(stage: Stage) -> None:
     await stage.connect()
     for num_answered in (0, 1, 3):
         pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, ASKS)))
         ends = {index: prompt() for index in pending}
-        waiting = asyncio.create_task(_results(ends, pending, per_item=False))
+        waiting = asyncio.create_task(results(ends, pending, per_item=False))
         await asyncio.sleep(0)
         ids = [one.request.id for one in pending.values()]
         stage.client.receive(StepDone(blocks=blocks_of([vector(id_) for id_ in ids[:num_answered]])))
@@ -203,12 +190,11 @@ async def test_who_waits_for_many_hears_at_once_of_the_first_that_fails(stage: S
         assert caught.value.index == 3
 
 
-@played
 async def test_who_waits_for_many_by_item_hears_of_all_in_order(stage: Stage) -> None:
     await stage.connect()
     pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, ASKS)))
     early = ModelError("internal_error", "it has no prompt")
-    waiting = asyncio.create_task(_results({9: early} | {i: prompt() for i in pending}, pending, per_item=True))
+    waiting = asyncio.create_task(results({9: early} | {i: prompt() for i in pending}, pending, per_item=True))
     await asyncio.sleep(0)
     ids = [one.request.id for one in pending.values()]
     failure = Failure(id=ids[1], code="internal_error", message="the engine failed on this input")

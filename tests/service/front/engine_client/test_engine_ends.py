@@ -21,20 +21,19 @@ from tests.service.front.engine_client.played_engine import (
     entered,
     item,
     next_submit,
-    played,
+    outcome_of,
     prompt,
     vector,
 )
 
 
-@played
 async def test_running_requests_fail_and_waiting_ones_are_sent_to_the_next_engine_once(stage: Stage) -> None:
     await stage.connect()
     running, waiting = await stage.submit(item(1)), await stage.submit(item(2))
-    stage.client.announced(entered(1, running))
+    stage.client.entered = entered(1, running)
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
-        await running.future
+        await outcome_of(running)
     engine = await stage.connect()
     (again,) = (await next_submit(engine)).requests
     assert (again.id, again.media[0].slot, again.alone) == (waiting.request.id, None, False)
@@ -44,67 +43,63 @@ async def test_running_requests_fail_and_waiting_ones_are_sent_to_the_next_engin
     assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(2)).tobytes()
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
-        await waiting.future
+        await outcome_of(waiting)
     assert stage.arena.num_bytes_taken == 0
 
 
-@played
 async def test_who_was_in_a_step_that_is_over_was_not_running(stage: Stage) -> None:
     """His image was encoded; he waited for the forward when the engine ended."""
     await stage.connect()
     pending = await stage.submit(item(1))
     stage.client.receive(StepDone(after=1))
-    stage.client.announced(entered(1, pending))  # read after the answer to it
+    stage.client.entered = entered(1, pending)  # read after the answer to it
     stage.client.detach()
-    assert not pending.future.done()
+    assert pending.outcome is None
     engine = await stage.connect()
     (again,) = (await next_submit(engine)).requests
     assert (again.id, again.alone) == (pending.request.id, False)
-    stage.client.announced(entered(1, pending))  # each engine counts from 1
+    stage.client.entered = entered(1, pending)  # each engine counts from 1
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
-        await pending.future
+        await outcome_of(pending)
 
 
-@played
 async def test_requests_that_wait_for_the_next_engine_fail_when_none_comes(stage: Stage) -> None:
     await stage.connect()
     pending = await stage.submit()
     stage.client.detach()
-    assert not pending.future.done()
+    assert pending.outcome is None
     stage.client.give_up()
     with pytest.raises(UnavailableError, match="restarting"):
-        await pending.future
+        await outcome_of(pending)
 
 
-@played
 async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage: Stage) -> None:
     alone = []
     for _ in range(3):
         engine = await stage.connect()
         pending = await stage.submit()
         alone.append((await next_submit(engine)).requests[0].alone)
-        stage.client.announced(entered(1, pending))
+        stage.client.entered = entered(1, pending)
         stage.client.detach()
         with pytest.raises(UnavailableError):
-            await pending.future
+            await outcome_of(pending)
     assert alone == [False, True, True]
     await stage.connect()
     with pytest.raises(ModelError, match="the engine ended each time"):
-        await (await stage.submit()).future
+        await outcome_of(await stage.submit())
 
 
-@played
 async def test_a_request_with_an_input_that_engines_die_of_can_be_abandoned_while_it_is_sent(stage: Stage) -> None:
     for _ in range(3):
         await stage.connect()
-        stage.client.announced(entered(1, await stage.submit()))
+        stage.client.entered = entered(1, await stage.submit())
         stage.client.detach()
     engine = await stage.connect()
     others, deadly = Prompt(TokenPlan([2]), (), truncated=False), prompt()
     prompts = [deadly if i in (3, MAX_UNSENT + 30) else others for i in range(MAX_UNSENT + 40)]
     submitted = stage.client.submit([(one, ()) for one in prompts], ASKS)
-    assert [i for i, one in enumerate(submitted) if one.future.done()] == [3]
+    assert [i for i, one in enumerate(submitted) if one.outcome is not None] == [3]
     stage.client.abandon(submitted)
     sent = [await engine.receive() for _ in range(3)]
     assert [type(one) for one in sent] == [Submit, Submit, Abandon]
@@ -113,11 +108,10 @@ async def test_a_request_with_an_input_that_engines_die_of_can_be_abandoned_whil
     assert set(sent[2].ids) == {one.request.id for one in submitted} - {submitted[3].request.id}
 
 
-@played
 async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     engine = await stage.connect()
     pending = await stage.submit()
-    stage.client.announced(entered(1, pending))
+    stage.client.entered = entered(1, pending)
     stage.client.detach()
     engine = await stage.connect()
     suspect = await stage.submit()
@@ -127,15 +121,14 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     assert not (await next_submit(engine)).requests[0].alone
 
 
-@played
 async def test_one_end_of_an_engine_is_one_failed_run_however_many_asked_for_the_same(stage: Stage) -> None:
     await stage.connect()
     same = [await stage.submit() for _ in range(4)]
-    stage.client.announced(entered(1, *same))
+    stage.client.entered = entered(1, *same)
     stage.client.detach()
     for pending in same:
         with pytest.raises(UnavailableError):
-            await pending.future
+            await outcome_of(pending)
     engine = await stage.connect()
     await stage.submit()
     (again,) = (await next_submit(engine)).requests

@@ -4,21 +4,22 @@ import asyncio
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from service.errors import DeadlineError
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
 from service.front.engine_client import in_time
-from service.front.engine_client.in_time import note_forward, over_in_time
-from service.front.engine_client.pending import Wait
+from service.front.engine_client.in_time import over_in_time
+from service.front.engine_client.pending import all_settled
 from service.front.tenant import SERVICE, Caller
 from service.ipc.messages import AreKept, AskKept, StepDone
 from service.ipc.prompt_digest import prompt_digest
 from service.outputs.ask import Asks
-from service.outputs.block import Vector, blocks_of
+from service.outputs.block import blocks_of
 from service.outputs.features import FeaturesAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
-from tests.service.front.engine_client.played_engine import ASKS, Stage, played, vector
+from tests.service.front.engine_client.played_engine import ASKS, Stage, vector
 
 NUM_TOKENS = 4
 
@@ -43,97 +44,75 @@ def hurried(seconds: float) -> Caller:
 
 
 @pytest.mark.parametrize("num_answered", [0, 1, 40])
-def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
-    num_answered: int, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
+    stage: Stage, num_answered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kept vectors are answered before anything runs: until an answer is there, all may be kept."""
     monkeypatch.setattr(in_time, "LOOK_S", 0.01)
-
-    async def story(stage: Stage) -> None:
-        await stage.connect()
-        pending = stage.client.submit([(one, ()) for one in made(50)], ASKS)
-        wait, caller = Wait(pending, per_item=False), hurried(10)  # there is time for twenty, and twice as many
-        ended = asyncio.create_task(over_in_time(wait, measured(2), pending, caller))
-        vectors = [vector(one.request.id) for one in pending]
-        stage.client.receive(StepDone(blocks=blocks_of(vectors[:num_answered])))
-        await asyncio.sleep(0.2)
-        if num_answered == 1:
-            with pytest.raises(
-                DeadlineError, match=r"196 tokens cannot be done in time: at 8 tokens per second"
-            ) as caught:
-                await ended
-            assert caught.value.is_final
-            return
-        assert not ended.done()
-        stage.client.receive(StepDone(blocks=blocks_of(vectors[num_answered:])))
-        await ended
-
-    played(story)()
+    await stage.connect()
+    pending = stage.client.submit([(one, ()) for one in made(50)], ASKS)
+    wait, caller = all_settled(pending, per_item=False), hurried(10)  # there is time for twenty, and twice as many
+    ended = asyncio.create_task(over_in_time(wait, measured(2), pending, caller))
+    vectors = [vector(one.request.id) for one in pending]
+    stage.client.receive(StepDone(blocks=blocks_of(vectors[:num_answered])))
+    await asyncio.sleep(0.2)
+    if num_answered == 1:
+        with pytest.raises(DeadlineError, match=r"196 tokens cannot be done in time: at 8 tokens per second") as caught:
+            await ended
+        assert caught.value.is_final
+        return
+    assert not ended.done()
+    stage.client.receive(StepDone(blocks=blocks_of(vectors[num_answered:])))
+    await ended
 
 
 @pytest.mark.parametrize("asks", [ASKS, (FeaturesAsk(dtype="float32", width=8),)])
-def test_what_takes_no_forward_is_not_judged_by_forwards(asks: Asks, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_takes_no_forward_is_not_judged_by_forwards(
+    stage: Stage, asks: Asks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(in_time, "LOOK_S", 0.01)
     is_static = asks == ASKS
-
-    async def story(stage: Stage) -> None:
-        await stage.connect()
-        prompts = [
-            Prompt(TokenPlan(one.plan.ids, uses_static_weights=is_static), (), truncated=False) for one in made(50)
-        ]
-        pending = stage.client.submit([(one, ()) for one in prompts], asks)
-        wait = Wait(pending, per_item=False)
-        ended = asyncio.create_task(over_in_time(wait, measured(2), pending, hurried(1)))
-        stage.client.receive(StepDone(blocks=blocks_of([vector(pending[0].request.id)])))
-        await asyncio.sleep(0.1)
-        stage.client.receive(StepDone(blocks=blocks_of([vector(one.request.id) for one in pending[1:]])))
-        await ended
-
-    played(story)()
+    await stage.connect()
+    prompts = [Prompt(TokenPlan(one.plan.ids, uses_static_weights=is_static), (), truncated=False) for one in made(50)]
+    pending = stage.client.submit([(one, ()) for one in prompts], asks)
+    wait = all_settled(pending, per_item=False)
+    ended = asyncio.create_task(over_in_time(wait, measured(2), pending, hurried(1)))
+    stage.client.receive(StepDone(blocks=blocks_of([vector(pending[0].request.id)])))
+    await asyncio.sleep(0.1)
+    stage.client.receive(StepDone(blocks=blocks_of([vector(one.request.id) for one in pending[1:]])))
+    await ended
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_the_engine_is_asked_what_it_has_kept(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_engine_is_asked_what_it_has_kept(
+    stage: Stage, is_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(in_time, "ANSWER_S", 0.05 if is_lost else 20)
-
-    async def story(stage: Stage) -> None:
-        engine = await stage.connect()
-        prompts = made(3)
-        asked = asyncio.create_task(stage.client.not_kept(prompts, ASKS, SERVICE))
-        question = await engine.receive()
-        assert isinstance(question, AskKept)
-        if is_lost:
-            assert await asked is None
-        stage.client.receive(AreKept(id=question.id, are_kept=[True, False, True]))
-        if not is_lost:
-            (left,) = await asked or [None]
-            assert left is not None
-            assert left.plan.ids == prompts[1].plan.ids
-            assert question.digests[1] == prompt_digest(left, salt=left.tenant)
-
-    played(story)()
+    engine = await stage.connect()
+    prompts = made(3)
+    asked = asyncio.create_task(stage.client.not_kept(prompts, ASKS, SERVICE))
+    question = await engine.receive()
+    assert isinstance(question, AskKept)
+    if is_lost:
+        assert await asked is None
+    stage.client.receive(AreKept(id=question.id, are_kept=[True, False, True]))
+    if not is_lost:
+        (left,) = await asked or [None]
+        assert left is not None
+        assert left.plan.ids == prompts[1].plan.ids
+        assert question.digests[1] == prompt_digest(left, salt=left.tenant)
 
 
-def test_a_forward_is_measured_by_what_ran() -> None:
-    def ran(forwards: ForwardRate, num_batched: int, num_cached: int) -> None:
-        answers = [
-            Vector(
-                id=number,
-                rows={},
-                num_hits=0,
-                num_misses=0,
-                is_cached=number < num_cached,
-                queue_ms=0.0,
-                inference_ms=1000.0,
-                num_batched=num_batched,
-            )
-            for number in range(2)
-        ]
-        note_forward(forwards, [(one, [1 + one.id] * NUM_TOKENS) for one in answers])
-
+@pytest.mark.parametrize(("max_batch_tokens", "least_s"), [(NUM_TOKENS, 1), (2 * NUM_TOKENS + 1, 0)])
+async def test_a_full_forward_is_measured_by_what_ran(max_batch_tokens: int, least_s: int) -> None:
     now_s = [0.0]
-    forwards = ForwardRate(NUM_TOKENS, lambda: now_s[0])
+    forwards = ForwardRate(max_batch_tokens, lambda: now_s[0])
+    stage = Stage(forwards)
+    await stage.connect()
     for num_batched, num_cached in ((0, 0), (2, 2), *[(2, 1)] * LEAST_SAMPLES):
         now_s[0] += SAMPLE_S
-        ran(forwards, num_batched, num_cached)
-    assert forwards.plain_s([NUM_TOKENS]) == pytest.approx(1)
+        pending = stage.client.submit([(one, ()) for one in made(2)], ASKS)
+        answers = [replace(vector(one.request.id), inference_ms=1e3, num_batched=num_batched) for one in pending]
+        cached = [replace(one, is_cached=True) for one in answers[:num_cached]]
+        stage.client.receive(StepDone(blocks=blocks_of([*cached, *answers[num_cached:]])))
+    assert forwards.plain_s([NUM_TOKENS]) == pytest.approx(least_s)

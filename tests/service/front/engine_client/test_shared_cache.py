@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.front.engine_client.shared_cache import check_shared_cache
+from service.front.serving.resources import check_shared_cache
 from service.settings import Settings, SettingsError
 
 SECRET = "secret-word"
@@ -32,10 +32,10 @@ def test_a_url_that_is_none_is_refused_without_being_repeated(url: str) -> None:
 @pytest.mark.parametrize("scheme", ["valkey", "valkeys", "redis", "rediss"])
 def test_a_server_needs_the_extra_that_speaks_to_it(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(valkey_url=f"{scheme}://user:{SECRET}@cache.example:6380/1")
-    monkeypatch.setattr("service.front.engine_client.shared_cache.find_spec", lambda name: None)
+    monkeypatch.setattr("service.front.serving.resources.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"pip install -e '.\[valkey\]'"):
         check_shared_cache(settings)
-    monkeypatch.setattr("service.front.engine_client.shared_cache.find_spec", lambda name: name)
+    monkeypatch.setattr("service.front.serving.resources.find_spec", lambda name: name)
     check_shared_cache(settings)
 
 

@@ -106,7 +106,8 @@ class Kept:
         keeper.ready = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
         keeper._engine = cast(EngineProcess, self)
         keeper._lines.attach()
-        keeper._times.learn("forward", 100, 8.0)
+        keeper._watchdog.step = StepStarted(number=0, kind="forward", num_tokens=100, ids=[], began_s=0.0)
+        keeper._watchdog.heard(8.0, 0)
 
     def write(self, message: Any) -> None:
         os.write(self.announcements.theirs, frame(message))
@@ -139,7 +140,7 @@ def test_a_step_is_known_at_a_look_and_over_when_the_engine_says_so(kept: Kept) 
     assert kept.keeper._watchdog.limit_s == 5 * 8.0  # what was said before it does not end it
     kept.keeper._on_message(Pong(after=2, said_s=113.0))  # heard much later, and learned as what it was
     assert kept.keeper._watchdog.limit_s == FLOOR_S
-    assert kept.keeper._times.expected_s("forward", 100) == 12.0
+    assert kept.keeper._watchdog.expected_s("forward", 100) == 12.0
 
 
 def test_a_report_is_counted_once_and_ends_its_step(kept: Kept) -> None:

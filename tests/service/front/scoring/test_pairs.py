@@ -14,8 +14,8 @@ from service.front.inputs.pairs import with_short_texts
 from service.front.inputs.reader import InputReader
 from service.front.scoring.comparison import Comparison, Side, score_job
 from service.front.served_model import ServedModel, load_served_model
-from service.front.serving.choice import choose
 from service.front.serving.from_settings import media_rules
+from service.front.serving.serving import choose
 from service.front.tenant import SERVICE
 from service.outputs.score import ScoreAsk
 from service.prompt.build import PromptBuilder

@@ -13,7 +13,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import DeadlineError, ModelError, ServiceError, UnavailableError
 from service.fairness.threads import Steps
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
-from service.front.admission.load import Load
+from service.front.admission.shared_table import Load
 from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, Job
 from service.front.serving.embedder import SMALL_CHARS, Embedder
@@ -99,32 +99,24 @@ def test_the_first_failure_ends_the_others_and_no_more_begin() -> None:
     assert max(engine.starts) <= 2 * NUM_IN_PART
 
 
-def test_whoever_gives_up_ends_all_runs() -> None:
+async def test_whoever_gives_up_ends_all_runs() -> None:
     engine = Engine()
-
-    async def give_up() -> None:
-        work = asyncio.create_task(embedder_of(engine).embed(job_of(), SERVICE))
-        while engine.num_runs < 2:
-            await asyncio.sleep(0)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        assert (engine.num_runs, engine.num_cancelled) == (0, 2)
-
-    asyncio.run(give_up())
+    work = asyncio.create_task(embedder_of(engine).embed(job_of(), SERVICE))
+    while engine.num_runs < 2:
+        await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (engine.num_runs, engine.num_cancelled) == (0, 2)
 
 
-def test_nothing_runs_where_the_queue_has_no_room_for_the_first_part() -> None:
+async def test_nothing_runs_where_the_queue_has_no_room_for_the_first_part() -> None:
     engine = Engine()
-
-    async def refused() -> None:
-        embedder = embedder_of(engine, max_queue_tokens=NUM_IN_PART)
-        with embedder.lease(1, SERVICE) as lease:
-            lease.grow(Load(num_tokens=1))
-            with pytest.raises(UnavailableError):
-                await embedder.embed(job_of(), SERVICE)
-
-    asyncio.run(refused())
+    embedder = embedder_of(engine, max_queue_tokens=NUM_IN_PART)
+    with embedder.lease(1, SERVICE) as lease:
+        lease.grow(Load(num_tokens=1))
+        with pytest.raises(UnavailableError):
+            await embedder.embed(job_of(), SERVICE)
     assert engine.starts == []
 
 

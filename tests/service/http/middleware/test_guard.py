@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from litestar.types import ASGIApp
 
+from service.fairness.threads import LoopTimeSlices
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.shared_table import SharedTable
 from service.front.serving.serving import Serving
-from service.front.time_slices import LoopTimeSlices
 from service.http.middleware.guard import Guard
 from service.http.responses.answer import BodyParts, reply
 from tests.builders import answer_lease

@@ -12,7 +12,7 @@ from litestar import Litestar, get
 from litestar.params import FromPath
 from litestar.types import ASGIApp
 
-from service.front.time_slices import LoopTimeSlices
+from service.fairness.threads import LoopTimeSlices
 from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyParts, in_parts, reply, slices
 from service.http.server.listening import MetricsServer, server_config
 from service.outputs.printing import DeferredValue

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
-from service.fairness.threads import FairThreads
-from service.front.time_slices import LoopTimeSlices
+from service.fairness.threads import FairThreads, LoopTimeSlices
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.items import SLICE_LINES, ItemReader
 from service.http.stream.lines import InputLine, LineSplitter

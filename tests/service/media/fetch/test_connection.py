@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.fairness.party import open_party
+from service.fairness.fair_queue import open_party
 from service.media.fetch import connection
 from service.media.fetch.connection import FetchError, SystemResolver
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.fairness.party import open_party
+from service.fairness.fair_queue import open_party
 from service.media.fetch import exchange
 from service.media.fetch.connection import FETCH_FAILED
 from service.media.fetch.fetcher import Fetcher

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from service.errors import UnavailableError
-from service.fairness.party import Party
+from service.fairness.fair_queue import Party
 from service.media.fetch.slots import Slots
 
 HOST = "host.test"
