@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,11 +95,6 @@ class VideoFrames:
         frames = await asyncio.shield(self.decoding)
         return frames[[self.numbers.index(i) for i in pair.frames]]
 
-    def close(self) -> None:
-        """Cancel what is still decoding, once those who wait for it have ended."""
-        self.decoding.cancel()
-        self.decoding.add_done_callback(lambda task: task.cancelled() or task.exception())  # marked as read
-
 
 FileKey = tuple[bytes, tuple[int, int], bytes]
 """A video file at one size, for one tenant."""
@@ -107,6 +103,13 @@ VideoFiles = Mapping[FileKey, VideoFrames]
 
 def _file_of(pair: VideoFramePair) -> FileKey:
     return pair.video.file.identity, pair.video.size, pair.video.salt
+
+
+def _close(files: VideoFiles, _: object) -> None:
+    """Cancel what is still decoding, once those who wait for it have ended: a callback of theirs."""
+    for one in files.values():
+        one.decoding.cancel()
+        one.decoding.add_done_callback(lambda task: task.cancelled() or task.exception())  # marked as read
 
 
 class PixelLoader:
@@ -190,7 +193,7 @@ class PixelLoader:
         ]
         decoding = asyncio.gather(*each, return_exceptions=True)
         if files:
-            decoding.add_done_callback(lambda _: [one.close() for one in files.values()])
+            decoding.add_done_callback(partial(_close, files))
         try:
             ends = await asyncio.shield(decoding)
         except asyncio.CancelledError:
