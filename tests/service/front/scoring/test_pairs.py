@@ -122,5 +122,5 @@ def test_a_query_that_cannot_be_read_fails_its_pair_or_all(reader: PairReader) -
 
 def test_a_reranker_refuses_to_embed_and_says_what_it_does(reader: PairReader) -> None:
     with pytest.raises(ServiceError, match=r"is a reranker.*`/v1/rerank`"):
-        choose([reader.model], None, "vector")
+        choose([reader.model], None, "vectors")
     assert reader.model.own.score_kind(reader.model.offer) == "sigmoid"
