@@ -180,22 +180,19 @@ class EngineSeries:
         self.cache_entries.set(report.num_entries)
         self.cache_evictions.inc(_gain(report.num_evictions, last.num_evictions))
         self.cache_saved_seconds.inc(_gain(report.saved_s, last.saved_s))
-        for tier in report.tiers:
-            self._observe_tier(tier, self._last_tiers.get(tier.tier))
-            self._last_tiers[tier.tier] = tier
-
-    def _observe_tier(self, report: TierReport, last: TierReport | None) -> None:
-        tier = report.tier
-        for name, total in self.tier_counters[tier].items():
-            total.inc(_gain(getattr(report, name), getattr(last, name, 0)))
-        for name, level in self.tier_gauges[tier].items():
-            level.set(getattr(report, name))
-        if tier in SHARED_TIERS:
-            self.tier_corrupt(tier).inc(_gain(report.num_corrupt, last.num_corrupt if last else 0))
-            self.tier_up(tier).set(report.is_up)
-            self.tier_last_success(tier).set(report.last_success_s)
-        for age_s in report.evicted_after_s:
-            self.eviction_age[tier].observe(age_s)
+        for one in report.tiers:
+            tier, before = one.tier, self._last_tiers.get(one.tier, TierReport(tier=one.tier))
+            self._last_tiers[tier] = one
+            for name, total in self.tier_counters[tier].items():
+                total.inc(_gain(getattr(one, name), getattr(before, name)))
+            for name, level in self.tier_gauges[tier].items():
+                level.set(getattr(one, name))
+            if tier in SHARED_TIERS:
+                self.tier_corrupt(tier).inc(_gain(one.num_corrupt, before.num_corrupt))
+                self.tier_up(tier).set(one.is_up)
+                self.tier_last_success(tier).set(one.last_success_s)
+            for age_s in one.evicted_after_s:
+                self.eviction_age[tier].observe(age_s)
 
 
 class ClientSeries:

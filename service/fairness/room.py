@@ -8,7 +8,7 @@ large and long pieces take turns for the other seats. Call all methods from the 
 import asyncio
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,32 +67,12 @@ class WorkPiece:
     seat: Seat = "shared"
 
 
-class Paces:
-    """Moving means of time, of each tenant; without keys of each request, since all are one tenant then."""
-
-    def __init__(self) -> None:
-        self._mean_s: OrderedDict[str | int, float] = OrderedDict()
-
-    def expected_s(self, party: Party) -> float:
-        """The mean of a party's pieces; 0 where none is known."""
-        return self._mean_s.get(party.tenant or party.request, 0.0)
-
-    def observe(self, party: Party, seconds: float) -> None:
-        """Count a piece that has taken so long."""
-        key = party.tenant or party.request
-        mean_s = self._mean_s.pop(key, seconds)
-        self._mean_s[key] = mean_s + NEWEST_PIECE * (seconds - mean_s)
-        while len(self._mean_s) > MAX_PACES:
-            self._mean_s.popitem(last=False)
-
-
 class FairRoom:
     """Assigns seats; a piece that exceeds the bytes by itself gets one when no other large piece has any.
 
     Attributes:
         num_bytes_taken: of all pieces under way.
         small_bytes: largest small piece: as many as may be under way fit into the reserved bytes.
-        paces: how long the pieces of each party have taken, where `spend` is told.
     """
 
     def __init__(
@@ -118,7 +98,8 @@ class FairRoom:
         self._by_tenant: Counter[str] = Counter()
         self._large: set[WorkPiece] = set()  # under way, in bytes that are not reserved
         self.num_bytes_taken = 0
-        self.paces = Paces()
+        # How long pieces take where `spend` is told: of each tenant; without keys of each request, as all are one then.
+        self._mean_s: OrderedDict[str | int, float] = OrderedDict()
 
     async def take(self, cost: int, *, num_bytes: int = 0, size: Size) -> WorkPiece:
         """Wait for a seat.
@@ -173,7 +154,11 @@ class FairRoom:
         """
         spent = round(seconds * NS)
         if is_over:
-            self.paces.observe(piece.party, max(seconds, STOPPED_S) if is_stopped else seconds)
+            taken_s, key = max(seconds, STOPPED_S) if is_stopped else seconds, piece.party.tenant or piece.party.request
+            mean_s = self._mean_s.pop(key, taken_s)
+            self._mean_s[key] = mean_s + NEWEST_PIECE * (taken_s - mean_s)
+            while len(self._mean_s) > MAX_PACES:
+                self._mean_s.popitem(last=False)
         elif spent <= piece.cost:
             return
         for queue in self._waiting.values():
@@ -183,7 +168,7 @@ class FairRoom:
     def grow(self, piece: WorkPiece, num_bytes: int) -> bool:
         """Count that a piece holds so much memory; False if there is no room for that, and it has to be stopped."""
         if piece in self._large or num_bytes > (self.small_bytes if piece.size == "small" else self._kept_bytes):
-            if not self._has_bytes(num_bytes, without=piece):
+            if not self._has_bytes(num_bytes, without=[piece]):
                 return False
             self._large.add(piece)
         self.num_bytes_taken += num_bytes - piece.num_bytes
@@ -195,7 +180,7 @@ class FairRoom:
         """Move a piece out of its extra seat; False if there is no other, and it has to be stopped."""
         if piece.seat != "shared":
             is_full = self._seats["shared"] >= self._max_pieces
-            if is_full or not (piece.size == "small" or self._has_bytes(piece.num_bytes, without=piece)):
+            if is_full or not (piece.size == "small" or self._has_bytes(piece.num_bytes, without=[piece])):
                 return False
             if piece.size != "small":
                 self._large.add(piece)
@@ -247,7 +232,7 @@ class FairRoom:
             return None
         without = self._by_tenant if seat == "first" else ()
         while (piece := waiting.peek(without)) is not None:
-            expected_s = self.paces.expected_s(piece.party)
+            expected_s = self._mean_s.get(piece.party.tenant or piece.party.request, 0.0)
             if size == "long" or expected_s <= SLOW_S:
                 break
             waiting.leave(piece, is_served=False)  # it came before its party was known to be slow
@@ -265,8 +250,8 @@ class FairRoom:
         """True if a piece has reserved bytes in such a seat."""
         return piece.size == "small" or (seat == "first" and piece.num_bytes <= self._kept_bytes)
 
-    def _has_bytes(self, num_bytes: int, without: WorkPiece | None = None) -> bool:
-        others = [one.num_bytes for one in self._large if one is not without]
+    def _has_bytes(self, num_bytes: int, without: Collection[WorkPiece] = ()) -> bool:
+        others = [one.num_bytes for one in self._large if one not in without]
         return not others or sum(others) + num_bytes <= self._max_large_bytes
 
     def _count(self, piece: WorkPiece, sign: int) -> None:

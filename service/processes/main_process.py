@@ -69,7 +69,11 @@ class MainProcess:
         Raises:
             ListenError: another program has begun to listen at the address.
         """
-        self._hear_signals()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_terminate, number)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it
+            loop.add_signal_handler(signal.SIGHUP, self._on_sighup)
         async with metrics_served(self._settings, self._hub.scrape) as where:
             if where is not None:
                 logger.info("metrics on %s", where)
@@ -80,7 +84,10 @@ class MainProcess:
                 self._has_failed = True
                 raise
             finally:
-                self._end_fronts()
+                for front in self._fronts:
+                    front.end()
+                    if self._has_failed:
+                        front.signal(signal.SIGKILL)
                 await self._drain(running)
                 await self._hub.end()
                 remove_abandoned()
@@ -144,13 +151,6 @@ class MainProcess:
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
-    def _hear_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._on_terminate, number)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it
-            loop.add_signal_handler(signal.SIGHUP, self._on_sighup)
-
     def _on_terminate(self, number: signal.Signals) -> None:
         """Begin to drain; a second signal ends at once."""
         self._num_signals += 1
@@ -168,12 +168,6 @@ class MainProcess:
             return
         for front in self._fronts:
             front.signal(signal.SIGHUP)
-
-    def _end_fronts(self) -> None:
-        for front in self._fronts:
-            front.end()
-            if self._has_failed:
-                front.signal(signal.SIGKILL)
 
     async def _drain(self, running: Sequence[asyncio.Task[None]]) -> None:
         """Wait for the fronts, which wait for their clients, and not indefinitely."""

@@ -37,7 +37,9 @@ class PromptReader:
         self.model = load_served_model(
             checkpoint, served_names=(), strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
         )
-        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
+        self._reader = InputReader(
+            model=self.model, rules=media_rules(settings, self.model, own_uuids(), self.model.fingerprint)
+        )
         own, offer = self.model.own, self.model.offer
         self._asks = (own.of(Wanted(own.types[:1], offer.dimensions, normalize=True), offer),)
         self._ids = count(1)

@@ -24,7 +24,7 @@ RELOAD_EVERY_S = 1.0
 LATE_S = 5.0
 """A read that takes longer is said in the log, and again once a minute."""
 
-Stamp = tuple[int, int, int, int]
+Stamp = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Keyring:
     def __init__(self, path: Path, table: SharedTable) -> None:
         self._path = path
         self._table = table
-        self._stamp: Stamp | None = _stamp(path)
+        self._stamp = _stamp(path)
         self._known: tuple[LoadedKey, ...] = ()
         self._first = 0
         self._take(read_key_file(path))
@@ -85,7 +85,7 @@ class Keyring:
 
     def read_again(self) -> None:
         """Reload the file at the next check, changed or not."""
-        self._stamp = None
+        self._stamp = ()
 
     async def reload_if_changed(self) -> None:
         """Reload the file if it changed; an invalid file changes nothing and is logged once.
@@ -119,17 +119,15 @@ class Keyring:
 
     def _take(self, keys: tuple[ApiKey, ...]) -> None:
         meters = {known.digest: known.meter for known in self._known}
-        self._known = tuple(_known(key, meters, self._table) for key in keys)
-        left = {known.digest for known in self._known}
+        loaded = {}
+        for key in keys:
+            digest = bytes.fromhex(key.sha256)
+            meter = meters.get(digest) or KeyMeter(key, self._table)
+            meter.take(key)
+            loaded[digest] = LoadedKey(digest, Tenant.named(key.tenant), meter)
         for digest, meter in meters.items():
-            meter.is_revoked = digest not in left
-
-
-def _known(key: ApiKey, meters: dict[bytes, KeyMeter], table: SharedTable) -> LoadedKey:
-    digest = bytes.fromhex(key.sha256)
-    meter = meters.get(digest) or KeyMeter(key, table)
-    meter.take(key)
-    return LoadedKey(digest, Tenant.named(key.tenant), meter)
+            meter.is_revoked = digest not in loaded
+        self._known = tuple(loaded.values())
 
 
 def _stamp(path: Path) -> Stamp:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -73,12 +72,16 @@ def read_key_file(path: Path) -> tuple[ApiKey, ...]:
     """
     try:
         lines = _read_regular(path).decode().splitlines()
-    except (OSError, ValueError) as error:  # not there, not UTF-8
-        raise SettingsError(f"--api-keys {path}: {_reason(error)}") from None
-    keys = tuple(_read_line(path, number, line) for number, line in enumerate(lines, 1) if _is_key(line))
+    except OSError as error:
+        raise SettingsError(f"--api-keys {path}: {error.strerror or 'cannot be read'}") from None
+    except ValueError:
+        raise SettingsError(f"--api-keys {path}: is not text in UTF-8") from None
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    keys = tuple(_read_line(path, number, line) for number, line in numbered if not line.lstrip().startswith("#"))
     if not keys:
         raise SettingsError(f"--api-keys {path}: there is no key in it; `cenote key new NAME` makes one")
-    _check_distinct(path, keys)
+    if len({key.sha256 for key in keys}) != len(keys):
+        raise SettingsError(f"--api-keys {path}: a key is there twice")
     return keys
 
 
@@ -99,10 +102,6 @@ def _read_regular(path: Path) -> bytes:
     return content
 
 
-def _is_key(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
-
-
 def _read_line(path: Path, number: int, line: str) -> ApiKey:
     try:
         return msgspec.json.decode(line.encode(), type=ApiKey)
@@ -112,12 +111,3 @@ def _read_line(path: Path, number: int, line: str) -> ApiKey:
             f"max_requests_per_s from {MIN_REQUESTS_PER_S:g} to {MAX_REQUESTS_PER_S:g}, max_concurrent_requests from 1"
         )
         raise SettingsError(f"--api-keys {path}, line {number}: {wanted}") from None
-
-
-def _check_distinct(path: Path, keys: Sequence[ApiKey]) -> None:
-    if len({key.sha256 for key in keys}) != len(keys):
-        raise SettingsError(f"--api-keys {path}: a key is there twice")
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or "cannot be read") if isinstance(error, OSError) else "is not text in UTF-8"

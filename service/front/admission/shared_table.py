@@ -192,8 +192,10 @@ class SharedTable:
         place = self._places.get(key)
         if place is not None:
             NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
-        elif first or second or third or fourth or until_ns:
-            self._enter(key, Published(first, second, third, fourth, until_ns))
+        elif (first or second or third or fourth or until_ns) and (place := self._free_place(key)) is not None:
+            self._places[key] = place  # numbers first, so that no reader finds older ones
+            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
+            self._words[self._hash_word(place)] = int.from_bytes(key, byteorder, signed=True)
 
     def others(self, name: str) -> list[Published]:
         """What each of the others publishes, of those that do."""
@@ -211,14 +213,6 @@ class SharedTable:
                     published.append(one)
         return published
 
-    def _enter(self, key: bytes, counts: Published) -> None:
-        """Begin an entry, if its bucket has a free one; numbers first, so that no reader finds older ones."""
-        place = self._free_place(key)
-        if place is not None:
-            self._places[key] = place
-            NUMBERS.pack_into(self._memory, self._numbers_at(place), *counts)
-            self._words[self._hash_word(place)] = int.from_bytes(key, byteorder, signed=True)
-
     def _free_place(self, key: bytes) -> int | None:
         """A place of a key's bucket that was never used, or is over."""
         begin = key[0] * NUM_WAYS
@@ -229,14 +223,11 @@ class SharedTable:
         for place in range(begin, begin + NUM_WAYS):
             *counts, until_ns = NUMBERS.unpack_from(self._memory, self._numbers_at(place))
             if not any(counts) and until_ns <= now_ns:
-                self._leave(place)
+                word = self._hash_word(place)
+                del self._places[self._words[word].to_bytes(WORD, byteorder, signed=True)]
+                self._words[word] = 0
                 return place
         return None
-
-    def _leave(self, place: int) -> None:
-        word = self._hash_word(place)
-        del self._places[self._words[word].to_bytes(WORD, byteorder, signed=True)]
-        self._words[word] = 0
 
     def _hash_word(self, place: int) -> int:
         return (self._row + HASHES_AT) // WORD + place

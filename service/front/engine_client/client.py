@@ -164,10 +164,6 @@ class EngineClient:
             self._series.sent_again.inc(len(again))
             self._send_unsuspected([pending.request for pending in again])
 
-    def close(self) -> None:
-        """Close the engine to requests: it gave a wrong answer or none."""
-        self.is_open = False
-
     def detach(self) -> list[bytes]:
         """Note the engine's end: requests that it was running fail, the others are held, every slot comes back.
 
@@ -265,20 +261,17 @@ class EngineClient:
             slot = await self._loader.decode(item)
         except Exception:
             logger.exception("an image could not be decoded again")
-            self._fail_all_with(key)
+            ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
+            for id_ in ids:
+                error = ModelError("internal_error", "an image of this input could not be decoded again")
+                self._pending.pop(id_).settle(error)
+            self._send_abandon(ids)
             return
         if channel is None or channel is not self.channel:
             self._arena.release(slot.start)
             return
         self._lent.add(slot.start)
         channel.send(Pixels(key=key, slot=slot))
-
-    def _fail_all_with(self, key: bytes) -> None:
-        ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
-        for id_ in ids:
-            error = ModelError("internal_error", "an image of this input could not be decoded again")
-            self._pending.pop(id_).settle(error)
-        self._send_abandon(ids)
 
     def _send_abandon(self, ids: list[int]) -> None:
         if ids and self.channel is not None:

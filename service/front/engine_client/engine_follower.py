@@ -104,7 +104,7 @@ class EngineFollower:
     def end(self) -> None:
         """Fail what waits; the keeper ends the engine."""
         self._client.refusal = DRAINING
-        self._client.close()
+        self._client.is_open = False
         self._client.give_up()
 
     def on_news(self, message: EngineNews) -> None:
@@ -165,7 +165,7 @@ class EngineFollower:
         while True:
             outcome, reason = await self._probe()
             if outcome == "wrong":
-                self._client.close()
+                self._client.is_open = False
             elif outcome == "right" and not self._client.is_open:
                 self._client.open()
             self._link.report(ProbeResult(model=self._model, engine=number, outcome=outcome, reason=reason))

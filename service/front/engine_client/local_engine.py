@@ -120,7 +120,11 @@ class LocalEngine:
         for index, items in media.items():
             sizes = [item.num_slot_bytes for item in items]
             if not self._arena.fits(sizes):
-                ends[index] = too_large = self._too_large(sum(sizes), index)
+                message = (
+                    f"the images of this input take {sum(sizes)} bytes as pixels or features; one input may take "
+                    f"{self._arena.num_bytes}"
+                )
+                ends[index] = too_large = MediaError("media_too_large", message, index=index)
                 if not per_item:
                     raise too_large
         for group in self._groups(media):
@@ -151,15 +155,6 @@ class LocalEngine:
             group.append(index)
             num_bytes += size
         yield group
-
-    def _too_large(self, num_bytes: int, index: int) -> MediaError:
-        """The error of an input whose media can never be in shared memory together."""
-        return MediaError(
-            "media_too_large",
-            f"the images of this input take {num_bytes} bytes as pixels or features; one input may take "
-            f"{self._arena.num_bytes}",
-            index=index,
-        )
 
 
 def results_of(

@@ -76,11 +76,13 @@ class VectorStore:
         values = await self._call(self._client.mget([PREFIX + name for name in names.values()]), TIMEOUT_S) or ()
         found = {}
         for (index, name), value in zip(names.items(), values, strict=False):
+            if value is None:
+                continue
             rows = unsealed(name, value)
-            if rows is not None:
-                found[index] = rows
-            elif value is not None:
+            if rows is None:
                 self._corrupt.inc()
+            else:
+                found[index] = rows
         return found
 
     def keep(self, rows: Mapping[bytes, Mapping[str, Row]]) -> None:
@@ -146,9 +148,9 @@ def sealed(name: bytes, rows: Mapping[str, Row]) -> bytes:
     return _seal(name, body) + body
 
 
-def unsealed(name: bytes, value: bytes | None) -> dict[str, bytes] | None:
-    """The rows of a value; None when there is no value, or it is not what was stored under this name."""
-    if value is None or value[:SEAL_BYTES] != _seal(name, value[SEAL_BYTES:]):
+def unsealed(name: bytes, value: bytes) -> dict[str, bytes] | None:
+    """The rows of a value; None when it is not what was stored under this name."""
+    if value[:SEAL_BYTES] != _seal(name, value[SEAL_BYTES:]):
         return None
     try:
         return _DECODER.decode(value[SEAL_BYTES:])

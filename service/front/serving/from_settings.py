@@ -12,20 +12,10 @@ from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
 from service.media.key import features_origin
-from service.media.local_file import LocalFiles
 from service.media.read_options import ImageReadOptions, parse_color
 from service.media.video.video_file import VideoLimits
 from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings
-
-
-def decode_limits(settings: Settings) -> DecodeLimits:
-    """Limits beyond which images are refused."""
-    return DecodeLimits(
-        max_pixels=settings.max_image_pixels,
-        max_encoded_bytes=settings.max_image_bytes,
-        max_decode_bytes=settings.max_decode_bytes,
-    )
 
 
 def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
@@ -37,9 +27,9 @@ def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
     return ImageReadOptions(images.background if images else None, upright)
 
 
-def feature_rule(settings: Settings, model: ServedModel, tower: bytes | None = None) -> FeatureRule:
-    """Rule for features in place of images; `tower`, or else the model's fingerprint, names their origin."""
-    origin, images = features_origin(tower or model.fingerprint), model.profile.images
+def feature_rule(settings: Settings, model: ServedModel, tower: bytes) -> FeatureRule:
+    """Rule for features in place of images, whose origin `tower` names."""
+    origin, images = features_origin(tower), model.profile.images
     is_accepted = settings.image_embeds == "accept"
     if images is None:
         return FeatureRule(hidden=model.profile.dimensions, width=0, origin=origin, is_accepted=False)
@@ -61,53 +51,43 @@ def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
     return replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames), total_file_pixels=total)
 
 
-def video_limits(settings: Settings) -> VideoLimits:
-    """Limits beyond which video files are refused."""
-    return VideoLimits(
-        max_encoded_bytes=settings.max_media_bytes,
-        max_duration_s=settings.max_video_s,
-        max_pixels=settings.max_image_pixels,
-    )
-
-
-def audio_limits(settings: Settings) -> AudioLimits:
-    """Limits beyond which audio files are refused."""
-    return AudioLimits(max_encoded_bytes=settings.max_media_bytes, max_duration_s=settings.max_audio_s)
-
-
-def media_rules(
-    settings: Settings,
-    model: ServedModel,
-    uuids: Uuids,
-    local_files: LocalFiles | None = None,
-    tower: bytes | None = None,
-) -> MediaRules:
-    """Rules of accepted media and of reading them."""
+def media_rules(settings: Settings, model: ServedModel, uuids: Uuids, tower: bytes) -> MediaRules:
+    """Rules of accepted media and of reading them; without `file:` URLs."""
     images = model.profile.images
     images = replace(images, video_rule=video_rule(settings, model)) if images else None
     return MediaRules(
         profile=replace(model.profile, images=images),
         features=feature_rule(settings, model, tower),
-        limits=decode_limits(settings),
+        limits=DecodeLimits(
+            max_pixels=settings.max_image_pixels,
+            max_encoded_bytes=settings.max_image_bytes,
+            max_decode_bytes=settings.max_decode_bytes,
+        ),
         uuids=uuids,
         read_options=reading_rule(settings, model),
-        local_files=local_files,
     )
 
 
 def input_reader(settings: Settings, model: ServedModel, tower: bytes, uuids: Uuids, shared: Resources) -> InputReader:
     """Return the reader of the inputs of every request for a model."""
     videos, audio, pages = shared.decoders.videos, shared.decoders.audio, shared.decoders.pages
+    rules = replace(media_rules(settings, model, uuids, tower), local_files=shared.local_files)
+    of_videos = VideoLimits(
+        max_encoded_bytes=settings.max_media_bytes,
+        max_duration_s=settings.max_video_s,
+        max_pixels=settings.max_image_pixels,
+    )
+    of_audio = AudioLimits(max_encoded_bytes=settings.max_media_bytes, max_duration_s=settings.max_audio_s)
     images, openers = model.profile.images, dict[FileKind, Opener]()
     if videos and images and images.video_rule:
-        openers["video"] = VideoOpener(videos, video_limits(settings))
+        openers["video"] = VideoOpener(videos, of_videos)
     if audio and model.profile.audios:
-        openers["audio"] = AudioOpener(audio, audio_limits(settings))
+        openers["audio"] = AudioOpener(audio, of_audio)
     if pages and images:
         openers["page"] = PageOpener(pages, settings.max_media_bytes)
     return InputReader(
         model=model,
-        rules=media_rules(settings, model, uuids, shared.local_files, tower),
+        rules=rules,
         fetching=shared.fetching,
         openers=openers,
         max_answer_bytes=settings.max_features_bytes,

@@ -43,7 +43,7 @@ class HealthProbe:
         self._engine = engine
         self._timeout_s = timeout_s
         self._takes_audio = takes_audio
-        self._first: np.ndarray | None = None
+        self._first = np.empty(0, np.float32)  # none yet
 
     async def ask(self) -> None:
         """Embed the probe.
@@ -60,22 +60,16 @@ class HealthProbe:
             result = await self._engine.run(dict(enumerate(prompts)), (ask,), SERVICE, per_item=False)
         rows = [row for one in result.embedded for row in one.vector.rows.values()]  # one each
         answer = np.concatenate([ask.numbers(row, offer.dimensions) for row in rows])
-        if self._first is None:
+        if not self._first.size:
             self._first = answer
         if ask.is_unit:
-            self._check_vectors(answer, self._first)
+            cosine = float((answer * self._first).sum(axis=1).min())
+            is_right, found = cosine >= MIN_COSINE, f"embedding has cosine {cosine:.6f} to the first one"
         else:
-            self._check_scores(answer, self._first)
-
-    def _check_vectors(self, answer: np.ndarray, first: np.ndarray) -> None:
-        cosine = float((answer * first).sum(axis=1).min())
-        if not cosine >= MIN_COSINE:
-            raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
-
-    def _check_scores(self, answer: np.ndarray, first: np.ndarray) -> None:
-        difference = float((np.abs(answer - first) / (1 + np.abs(first))).max())
-        if not difference <= MAX_DIFFERENCE:
-            raise ModelError("internal_error", f"the known-answer score is {difference:.6f} off the first one")
+            difference = float((np.abs(answer - self._first) / (1 + np.abs(self._first))).max())
+            is_right, found = difference <= MAX_DIFFERENCE, f"score is {difference:.6f} off the first one"
+        if not is_right:
+            raise ModelError("internal_error", f"the known-answer {found}")
 
     def _prompts(self) -> list[Prompt]:
         rule, text = self._model.pixel_rule, "Is this the image it was?"

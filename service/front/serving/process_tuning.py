@@ -7,7 +7,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -114,28 +114,27 @@ async def watch_loop() -> None:
     """Note the loop's lag indefinitely, and let threads give way to it sooner."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()
-    with _schedstat() as stat:
-        waited_s = _waited_s(stat)
+    with contextlib.ExitStack() as opened:
+        read_waited_s = _waiting_clock(opened)
+        waited_s = read_waited_s()
         while True:
             due_s = loop.time() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
             lag_s = max(0.0, loop.time() - due_s)
-            before_s, waited_s = waited_s, _waited_s(stat)
+            before_s, waited_s = waited_s, read_waited_s()
             metrics.LOOP_LAG.observe(lag_s)
             metrics.LOOP_HELD.observe(max(0.0, lag_s - (waited_s - before_s)))
 
 
-def _schedstat() -> contextlib.AbstractContextManager[io.FileIO | None]:
-    """Open the kernel's counts of this thread, once: to open them each time costs more than the rest."""
-    try:
-        return io.FileIO(SCHEDSTAT)
-    except OSError:
-        return contextlib.nullcontext()
+def _waiting_clock(opened: contextlib.ExitStack) -> Callable[[], float]:
+    """Tells how many seconds this thread has been ready to run and had no core; 0 where nobody counts that.
 
-
-def _waited_s(stat: io.FileIO | None) -> float:
-    """Seconds that this thread has been ready to run and had no core, since it began; 0 where nobody counts that.
+    The kernel's counts are opened once: to open them each time costs more than the rest.
 
     Source: the kernel's documentation, scheduler/sched-stats, `/proc/<pid>/schedstat`.
     """
-    return 0.0 if stat is None else int(os.pread(stat.fileno(), 128, 0).split()[1]) / 1e9
+    try:
+        stat = opened.enter_context(io.FileIO(SCHEDSTAT))
+    except OSError:
+        return lambda: 0.0
+    return lambda: int(os.pread(stat.fileno(), 128, 0).split()[1]) / 1e9

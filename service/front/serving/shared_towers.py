@@ -62,7 +62,7 @@ class SharedTowers:
         self._all = asyncio.Event()
         self._finding: asyncio.Future[Mapping[int, SharedTower]] | None = None
         self._owner = owner
-        self._held: int | None = None
+        self._held: list[int] = []  # descriptors
 
     async def join(self, index: int, model: ServedModel, settings: Settings) -> SharedTower:
         """The tower of the model at `index`, once the files of all are here."""
@@ -78,9 +78,8 @@ class SharedTowers:
 
     def close(self) -> None:
         """Let the folder go."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        while self._held:
+            os.close(self._held.pop())
 
     def _find(self) -> Mapping[int, SharedTower]:
         places = sorted(self._joined)
@@ -104,8 +103,8 @@ class SharedTowers:
         base, max_bytes = _base(), settings.encoder_cache_bytes
         folder = (base or MEMORY) / f"{PREFIX}{self._owner}"
         try:
-            if base is not None and self._held is None:
-                self._held = _hold(folder)
+            if base is not None and not self._held:
+                self._held.append(_hold(folder))
         except OSError:
             base = None
         if base is None:

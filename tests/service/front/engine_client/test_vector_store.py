@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -26,21 +24,10 @@ def health() -> tuple[float, float, float]:
     return values[0] or 0.0, values[1] or 0.0, values[2] or 0.0
 
 
-def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, as pytest calls it."""
-
-    @wraps(test)
-    def run(**fixtures: object) -> None:
-        asyncio.run(test(**fixtures))  # type: ignore[arg-type]
-
-    return run
-
-
 async def all_done(store: VectorStore) -> None:
     await asyncio.gather(*store._tasks)
 
 
-@on_a_loop
 async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
     port = free_port()
@@ -53,7 +40,6 @@ async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: p
     assert health()[0] == 0
 
 
-@on_a_loop
 async def test_a_server_that_refuses_the_password_is_not_up_and_the_log_says_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -67,7 +53,6 @@ async def test_a_server_that_refuses_the_password_is_not_up_and_the_log_says_why
     assert health()[0] == 0
 
 
-@on_a_loop
 async def test_a_server_that_answers_is_up_and_damaged_values_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

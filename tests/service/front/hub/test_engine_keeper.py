@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,7 @@ from service import metrics
 from service.front.engine_client.front_link import EngineStatus, Loaded, ProbeResult
 from service.front.hub import engine_keeper
 from service.front.hub.engine_keeper import EngineKeeper
-from service.front.hub.engine_lines import EngineLink
+from service.front.hub.engine_lines import EngineLines, EngineLink
 from service.front.hub.engine_process import EngineProcess
 from service.ipc.announcements import Announcements
 from service.ipc.channel import frame
@@ -45,19 +46,24 @@ START = Start(
 
 
 class Front:
-    """A front that keeps what it is told."""
+    """A front that keeps what it is told; one that is full takes no descriptors."""
 
-    index, is_serving = 0, True
+    index, is_serving = 1, True
 
     def __init__(self) -> None:
         self.links = [EngineLink()]
         self.told: list[Any] = []
+        self.engines: list[tuple[int, int]] = []
+        self.is_full = False
 
     def tell(self, message: Any) -> None:
         self.told.append(message)
 
     def connect(self, model: int, number: int, descriptors: tuple[int, int]) -> bool:
-        return True
+        assert [os.fstat(one) for one in descriptors]
+        if not self.is_full:
+            self.engines.append((model, number))
+        return not self.is_full
 
     async def series(self) -> bytes:
         return b""
@@ -179,3 +185,32 @@ def test_an_engine_that_fails_its_first_question_is_not_used(kept: Kept, outcome
     kept.probe("right")  # of another front, a moment later
     assert (kept.keeper.is_ready, kept.states) == (False, ["restarting"])
     assert counted("cenote_known_answer_mismatches_total") - before == num_wrong
+
+
+def test_a_front_that_took_no_descriptors_is_connected_later_and_once() -> None:
+    front = Front()
+    front.links, front.is_full = [EngineLink(), EngineLink(is_loaded=True)], True
+    lines = EngineLines(1, [front])
+    engine = lines.open()
+    lines.attach()
+    assert (front.engines, front.links[1].engine) == ([], 0)
+    assert _line_is_open(engine) is False  # the engine sees that nobody came
+    front.is_full = False
+    lines.connect_all()
+    lines.connect_all()
+    assert (front.engines, front.links[1].engine) == ([(1, 1)], 1)
+    assert front.links[0].engine == 0
+
+
+def _line_is_open(passed: socket.socket) -> bool:
+    name, descriptors, _, _ = socket.recv_fds(passed, 16, 2)
+    assert name == b"1"
+    line = socket.socket(fileno=descriptors[0])
+    line.setblocking(False)
+    os.close(descriptors[1])
+    try:
+        return line.recv(1) != b""
+    except BlockingIOError:
+        return True
+    finally:
+        line.close()

@@ -1,8 +1,8 @@
-"""Silence that an engine is allowed: never less than the floor, and long for steps that are known to be long."""
+"""Silence that an engine is allowed, never less than the floor and long for known long steps; and the breaker."""
 
 import pytest
 
-from service.front.hub.watchdog import NUM_REMEMBERED, UNKNOWN_S, Watchdog
+from service.front.hub.watchdog import NUM_REMEMBERED, UNKNOWN_S, Breaker, Watchdog
 from service.ipc.messages import StepKind, StepStarted
 
 
@@ -103,3 +103,19 @@ def test_kinds_are_not_mixed() -> None:
 
 def test_a_front_that_was_stopped_itself_does_not_blame_the_engine() -> None:
     assert not watchdog().tick(3600.0)
+
+
+@pytest.mark.parametrize(
+    ("max_deaths", "ends", "are_open"),
+    [
+        (5, [(0, 1), (10, 1), (20, 1), (30, 1), (59, 1)], [False] * 4 + [True]),
+        (5, [(0, 1), (20, 1), (40, 1), (55, 1), (60, 1)], [False] * 5),  # in more than a minute
+        (2, [(0, 0), (1, 0), (32, 0), (63, 0)], [False, True, True, True]),  # the one that is tried has one chance
+        (2, [(0, 0), (1, 0), (200, 61), (201, 1)], [False, True, False, True]),  # one that has lived closes it
+    ],
+)
+def test_the_breaker_is_open_after_too_many_ends_in_a_minute_until_an_engine_has_lived(
+    max_deaths: int, ends: list[tuple[float, float]], are_open: list[bool]
+) -> None:
+    breaker = Breaker(max_deaths)
+    assert [breaker.died(now_s, lived_s) for now_s, lived_s in ends] == are_open

@@ -27,7 +27,7 @@ def input_reader(folder: Path = CHECKPOINT) -> InputReader:
     settings = Settings(model=str(folder))
     checkpoint = find_checkpoint(settings.model, None)
     model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=settings.max_tokens)
-    return InputReader(model=model, rules=media_rules(settings, model, own_uuids()))
+    return InputReader(model=model, rules=media_rules(settings, model, own_uuids(), model.fingerprint))
 
 
 def test_an_error_in_the_place_of_an_input_does_not_keep_the_request() -> None:

@@ -49,7 +49,9 @@ class PairReader:
         profile = replace(plain.profile, layout=layout, scoring="sigmoid", dimensions=1, normalize=False)
         builder = PromptBuilder(profile, plain.tokenizer)
         self.model: ServedModel = replace(plain, profile=profile, builder=builder)
-        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model, own_uuids()))
+        self._reader = InputReader(
+            model=self.model, rules=media_rules(settings, self.model, own_uuids(), self.model.fingerprint)
+        )
 
     def read(self, queries: Any, documents: Any, **how: Any) -> list[Prompt | ServiceError]:
         asked = Comparison(queries=Side("queries", queries), documents=Side("documents", documents), **how)
