@@ -34,15 +34,6 @@ class Done(msgspec.Struct, Generic[T], frozen=True):
     result: T
 
 
-def next_step(steps: Steps[T]) -> Done[T] | None:
-    """Run the next step; their result where that was the last."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        return Done(end.value)
-    return None
-
-
 def all_at_once(steps: Steps[T]) -> T:
     """Run short steps in one go and return their result."""
     while True:
@@ -106,10 +97,13 @@ class FairThreads:
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:
-    until_s, done = time.perf_counter() + SLICE_S, None
-    while done is None and time.perf_counter() < until_s:
-        done = next_step(steps)
-    return done
+    until_s = time.perf_counter() + SLICE_S
+    try:
+        while time.perf_counter() < until_s:
+            next(steps)
+    except StopIteration as end:
+        return Done(end.value)
+    return None
 
 
 class LoopTimeSlices:

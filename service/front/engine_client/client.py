@@ -34,6 +34,7 @@ from service.ipc.messages import (
     Submit,
     WantPixels,
 )
+from service.ipc.prompt_digest import prompt_digest
 from service.media.item import MediaItem
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
@@ -172,7 +173,8 @@ class EngineClient:
         """
         ids = self.entered.ids if self.entered.number > self._after else []
         running = [id_ for id_ in ids if id_ in self._pending]
-        digests = self._suspects.add([self._pending[id_].request for id_ in running], time.monotonic())
+        digests = list({prompt_digest(self._pending[id_].request) for id_ in running})
+        self._suspects.add(digests, time.monotonic())
         for id_, pending in list(self._pending.items()):
             if pending.state == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
                 media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
@@ -188,7 +190,7 @@ class EngineClient:
 
     def add_suspects(self, digests: Sequence[bytes]) -> None:
         """Note what other fronts had in the engine that ended."""
-        self._suspects.add_digests(digests, time.monotonic())
+        self._suspects.add(digests, time.monotonic())
 
     def give_up(self) -> None:
         """Fail all requests: no engine will come soon."""

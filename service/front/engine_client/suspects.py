@@ -26,18 +26,8 @@ class Suspects:
     def __init__(self) -> None:
         self.failed_runs: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
 
-    def add(self, requests: Sequence[Request], now_s: float) -> list[bytes]:
-        """These were running when an engine ended; a content that many of them asked for counts once.
-
-        Returns:
-            The contents' digests.
-        """
-        digests = list({prompt_digest(request) for request in requests})
-        self.add_digests(digests, now_s)
-        return digests
-
-    def add_digests(self, digests: Sequence[bytes], now_s: float) -> None:
-        """These contents were running when an engine ended."""
+    def add(self, digests: Sequence[bytes], now_s: float) -> None:
+        """These contents were running when an engine ended, each in one request or more."""
         for digest in digests:
             self.failed_runs[digest] = (self._of(digest, now_s) + 1, now_s)
             self.failed_runs.move_to_end(digest)

@@ -44,6 +44,10 @@ class Embedder:
 
     Text and media have threads of their own: a text never waits after an image's base64 or decode. In each, requests
     take turns, so that none waits for all inputs of a large one.
+
+    Attributes:
+        queue: of its model.
+        texts: where texts are prepared, and other work on them is done.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Embedder:
         self._timeout_s = settings.request_timeout_s
         self._part_size = PartSize.of_forward(settings.max_batch_requests, settings.max_batch_tokens)
         num_threads = shared.cores
-        self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
+        self.texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
         self._comparisons = FairThreads(max(1, num_threads // 2), "compare", small=SMALL_CHARS, num_spare=0)
 
@@ -132,7 +136,7 @@ class Embedder:
             async with room:
                 async with making:
                     began_s = time.perf_counter()
-                    prompts = await self._texts.run_steps(self._reader.prompts(job, self._no_media, part), size)
+                    prompts = await self.texts.run_steps(self._reader.prompts(job, self._no_media, part), size)
                     num_tokens = sum(len(one.plan.ids) for one in prompts if isinstance(one, Prompt))
                     lease.grow(Load(num_tokens=num_tokens), is_checked=part is parts[0])
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
@@ -190,15 +194,6 @@ class Embedder:
             prompts, *_ = await self._prepare(job, lease, ())
             return prompts
 
-    async def work(self, steps: Steps[T], num_chars: int) -> T:
-        """Do other work on texts where texts are prepared.
-
-        Args:
-            steps: what to do.
-            num_chars: how much text it is about.
-        """
-        return await self._texts.run_steps(steps, num_chars)
-
     async def compare(self, steps: Steps[T], num_chars: int, caller: Caller) -> T:
         """Compare vectors that are there, in half of the cores at most, and less while inputs are being embedded.
 
@@ -246,7 +241,7 @@ class Embedder:
                 prompts = all_at_once(steps)
             else:
                 size = sys.maxsize if has_fetched else num_chars([one.source for one in read])
-                prompts = await (self._headers if places else self._texts).run_steps(steps, size)
+                prompts = await (self._headers if places else self.texts).run_steps(steps, size)
         num_tokens = sum(len(one.plan.ids) for one in prompts if isinstance(one, Prompt))
         most = self._reader.max_answer_bytes
         num_bytes = sum(ask.bytes_of(num_tokens, job.param, most) for ask in asks if ask.follows_tokens)

@@ -166,7 +166,7 @@ async def answer_in_thread(
         return msgspec.json.encode((yield from steps))
 
     with stage("write"):
-        body = await online.embedder.work(encode(), num_tokens)
+        body = await online.embedder.texts.run_steps(encode(), num_tokens)
     lease.keep(len(body))
     return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, lease)
 
