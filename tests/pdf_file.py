@@ -68,9 +68,12 @@ FORM = b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]"
 """Contents that another draws by `/F1 Do`."""
 
 
+LETTER = b"0 0 612 792"
+
+
 def raw(
     contents: Sequence[bytes],
-    media_box: bytes = b"0 0 612 792",
+    media_box: bytes = LETTER,
     *,
     drawn: bytes = FORM,
     named: bytes = b"XObject",
@@ -150,10 +153,10 @@ def boundless(num_levels: int = 12, num_each: int = 10) -> bytes:
     return raw([*levels, b"0 0 600 700 re f"])
 
 
-def endless() -> bytes:
+def endless(media_box: bytes = LETTER) -> bytes:
     """A page under a pattern of 10^15 tiles: time without end, in little memory."""
     tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001"
-    return raw([b"/Pattern cs /F1 scn 0 0 600 700 re f", b"0 0 1 1 re f"], drawn=tile, named=b"Pattern")
+    return raw([b"/Pattern cs /F1 scn 0 0 600 700 re f", b"0 0 1 1 re f"], media_box, drawn=tile, named=b"Pattern")
 
 
 def winding(num_lines: int = 2_000_000) -> bytes:
