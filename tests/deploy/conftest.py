@@ -58,5 +58,6 @@ def confined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfinedServe
     }
     root = confinement.empty_root(folder)
     server = ConfinedServer(folder / "log", confinement.command(root, mounts), environment, key, folder / "cache")
-    yield server.wait_until_ready()
+    server.wait_until_ready()
+    yield server
     server.stop()

@@ -113,7 +113,7 @@ class Cluster:
 
     def embedders(self) -> list[int]:
         """Process ids of the embedder replicas of this cluster."""
-        return [pid for pid in self._descendants() if command_of(pid).startswith(EMBEDDER_TITLE)]
+        return [pid for pid in descendants_of(self._head.pid) if command_of(pid).startswith(EMBEDDER_TITLE)]
 
     def by_replica(self, series: str) -> Counter[str]:
         """The value of one of our series at each embedder that runs, as the node's agent serves it."""
@@ -129,8 +129,7 @@ class Cluster:
     def stop(self) -> None:
         """End every process of it."""
         self.http.close()
-        mine = self._descendants()
-        for pid in (*mine, self._head.pid):
+        for pid in (*descendants_of(self._head.pid), self._head.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._head.wait()
@@ -151,12 +150,14 @@ class Cluster:
             assert self._head.poll() is None, f"the head ended:\n{self.log()}"
             time.sleep(0.2)
 
-    def _descendants(self) -> list[int]:
-        found, edge = [], [self._head.pid]
-        while edge:
-            edge = [child for parent in edge for child in children_of(parent)]
-            found += edge
-        return found
+
+def descendants_of(pid: int) -> list[int]:
+    """Process ids of its children, theirs, and so on."""
+    found, edge = [], [pid]
+    while edge:
+        edge = [child for parent in edge for child in children_of(parent)]
+        found += edge
+    return found
 
 
 def free_ports(num: int) -> list[int]:

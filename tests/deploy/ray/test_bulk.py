@@ -1,7 +1,7 @@
 """The Ray Data job: every row of a Parquet data set has its vector or its reason, and a run that was ended goes on."""
 
+import base64
 import contextlib
-import io
 import json
 import os
 import signal
@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
-from tests.conftest import LiveServer, children_of, data_uri, image_part, text_part
-from tests.deploy.ray.cluster import ROOT, SETTINGS, plain_environ
+from tests.conftest import LiveServer, data_uri, image, image_part, text_part
+from tests.deploy.ray.cluster import ROOT, SETTINGS, descendants_of, plain_environ
 
 NUM_ROWS = 600
 NUM_FILES = 12
@@ -29,22 +28,19 @@ TOLERANCE = 1e-5
 RUN_S = 120
 
 
-def image_bytes(seed: int) -> bytes:
-    blocks = np.random.default_rng(seed).integers(0, 256, (4, 6, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(blocks).resize((96, 64), Image.Resampling.NEAREST).save(buffer, "PNG")
-    return buffer.getvalue()
+def drawn(seed: int) -> bytes:
+    return base64.b64decode(image(seed).partition(",")[2])
 
 
 def row(number: int) -> dict[str, Any]:
     """A third are texts, a third images, a third both; two images are cut short, and one row has nothing."""
     name = str(number)
-    image = image_bytes(number) if number % 3 else None
+    file = drawn(number) if number % 3 else None
     text = f"row number {number}" if number % 3 != 1 else None
     if name in BROKEN:
-        image = image_bytes(number)[:90]
+        file = drawn(number)[:90]
     instruction = "Represent the colors of the image." if number % 2 else None
-    return {"id": name, "image": image, "text": text, "instruction": instruction} | (
+    return {"id": name, "image": file, "text": text, "instruction": instruction} | (
         {"image": None, "text": None} if name == EMPTY else {}
     )
 
@@ -78,11 +74,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
     The job is stopped first, so that it neither ends nor starts anything while the others are looked for.
     """
     os.kill(process.pid, signal.SIGSTOP)
-    mine, edge = [], [process.pid]
-    while edge:
-        edge = [child for parent in edge for child in children_of(parent)]
-        mine += edge
-    for pid in (process.pid, *mine):
+    for pid in (process.pid, *descendants_of(process.pid)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "the job had ended by itself"
