@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 from tests.conftest import ROOT, SERVER_FLAGS
-from tests.scoreboard.board import line_names, run_lines
+from tests.scoreboard.board import line_names, render_table, run_lines
 from tests.scoreboard.breaks.breaks import BREAKS
 from tests.scoreboard.sabotage import goes_unnoticed
-from tests.scoreboard.table import render_table
 
 FOLDER = ROOT / ".scoreboard"
 

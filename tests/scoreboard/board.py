@@ -1,15 +1,19 @@
-"""Runs lines, each in a process of its own, and says what came out."""
+"""Runs lines, each in a process of its own, and says what came out: line by line, and as a dated page."""
 
 import importlib
 import json
+import platform
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
+from tests.conftest import ROOT
 from tests.scoreboard.line import Line, Result
 
 LINES = Path(__file__).parent / "lines"
@@ -17,6 +21,8 @@ LIMIT_S = {"ci": 600, "nightly": 36_000}
 NUM_SIDE_BY_SIDE = 2
 LAST = "logs"
 """Reads what the others left behind."""
+VERSIONS = ("litestar", "msgspec", "uvicorn", "h11", "pillow", "torch", "transformers", "safetensors", "numpy")
+HEADER = ("row", "line", "what is tried", "must hold", "tried", "failed", "seconds", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +94,37 @@ def _told(row: Row) -> str:
     verdict = "ok  " if row.passed else "FAIL"
     head = f"{verdict} {line.number:2d} {line.name:18s} tried {result.num_tried:7,d}  failed {result.num_failed:5,d}"
     return "\n".join([f"{head}  {row.seconds:6.1f} s  {line.must}", *(f"        {note}" for note in result.notes[:8])])
+
+
+def render_table(rows: Sequence[Row], scale: str, seconds: float, num_cores: int) -> str:
+    """The whole page."""
+    cells = [HEADER, ("---:", "---", "---", "---", "---:", "---:", "---:", "---"), *map(_cells, rows)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    notes = "\n".join(f"- **{row.line.name}**: {note}" for row in rows for note in row.result.notes)
+    passed = sum(row.passed for row in rows)
+    return f"""# Scoreboard
+
+Written by `make scoreboard`; do not edit. {datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, size {scale}:
+{passed} of {len(rows)} lines hold, {seconds:.0f} s on {num_cores} cores. Rows are those of the project's security and
+reliability specification; each line also has a deliberate break of the product that makes it fail (`make sabotage`).
+
+Python {platform.python_version()}, {", ".join(f"{name} {version(name)}" for name in VERSIONS)}.
+
+{table}
+
+## Figures and failures
+
+{notes or "None."}
+"""
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    line, result = row.line, row.result
+    counts = (f"{result.num_tried:,}", f"{result.num_failed:,}", f"{row.seconds:.1f}")
+    return str(line.number), line.name, line.measure, line.must, *counts, "holds" if row.passed else "**fails**"
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ended.stdout.strip() or "unknown"

@@ -18,8 +18,7 @@ from tests.media_host import MediaHost, redirect, reply
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
 from tests.scoreboard.lines.ssrf_corpus import ELSEWHERE, Case, corpus
-from tests.scoreboard.lines.ssrf_trial import Names, Trial
-from tests.scoreboard.lines.ssrf_witness import Witness
+from tests.scoreboard.lines.ssrf_trial import Names, Trial, Witness
 
 FLIPS_PER_CASE = 2.5
 HTTP_SHARE = 4
