@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 
 from cenote_kernels import kernels_run_on
-from tests.gpu import ceilings, images, kernels, model, report, resize_sweep, served
-from tests.gpu.page import NOT_MEASURED, Page
+from tests.gpu import ceilings, images, kernels, model, resize_sweep, served
+from tests.gpu.page import NOT_MEASURED, Page, table
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
 from tests.kernels.on_cpu import OnCpu
@@ -58,7 +58,7 @@ def main() -> int:
         rows.append(row)
         if page is not None:
             page.put(row)
-    print(f"{report.table(rows)}\n\n{said} {time.monotonic() - began:.0f} s")
+    print(f"{table(rows)}\n\n{said} {time.monotonic() - began:.0f} s")
     wrong = [row for row in rows if row.holds is False and (options.strict or row.share is None)]
     return int(bool(wrong) and not options.dry_run) or int(any(row.measured.startswith("failed") for row in rows))
 

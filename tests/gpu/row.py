@@ -1,7 +1,6 @@
 """One line of the table: what was asked, what came out, against which ceiling."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 NOT_MEASURED = "not measured"
 
@@ -32,7 +31,3 @@ class Row:
         share = "" if self.share is None else f"{self.share:.2f}"
         verdict = {True: "holds", False: "**misses**", None: ""}[self.holds]
         return self.name, self.measured, self.ceiling, share, self.wanted, verdict
-
-    def as_json(self) -> dict[str, Any]:
-        """For the file beside the table."""
-        return asdict(self)
