@@ -6,7 +6,6 @@ small passes what is large. The flood is never answered in this time: it is ther
 
 import asyncio
 import base64
-import statistics
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,11 +24,10 @@ from tests.models.audio.audios import encode
 from tests.models.audio.checkpoints import make_checkpoint
 from tests.pdf_file import endless, raw
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.raw_http import Connection, flood, request_bytes, served
+from tests.scoreboard.lines.amidst_flood import Waits, measure
+from tests.scoreboard.lines.raw_http import request_bytes, served
 from tests.video_file import video, video_part
 
-TIMES_ALONE = 3.0
-MORE_S = 0.25
 LARGE_SIDE = 5760
 """Of an image of 33 million pixels, about as many as a server takes."""
 NUM_IMAGE_BODIES = 3
@@ -76,13 +74,8 @@ def run(size: int, folder: Path) -> Result:
         log = folder / f"{where}.log"
         with served(log, *flags, model=f"{IMAGE_MODEL}={CHECKPOINT}", is_flooded=True) as server:
             found = asyncio.run(_measure_all(server, keys, size))
-        for kind, (alone_s, waits_s) in zip(KINDS, found, strict=True):
-            usual_s = statistics.median(waits_s)
-            longest_s = max(waits_s)  # one that waits for all of the flood leaves none for those after it
-            times = f"{usual_s * 1e3:.0f} ms, {longest_s * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
-            figures.append(f"{kind.name} {where}: {times}")
-            if longest_s > TIMES_ALONE * alone_s + MORE_S:
-                failures.append(f"too long: {kind.name} {where}")
+        figures += [f"{name} {where}: {waits}" for name, waits in found.items()]
+        failures += [f"too long: {name} {where}" for name, waits in found.items() if waits.is_too_long]
     return Result(2 * len(KINDS) * size, len(failures), [*failures, *figures])
 
 
@@ -92,30 +85,11 @@ def key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
     return ("--api-keys", str(path))
 
 
-async def _measure_all(server: LiveServer, keys: tuple[str, str], size: int) -> list[tuple[float, list[float]]]:
-    return [await _measure(server, kind, keys, size) for kind in KINDS]
-
-
-async def _measure(server: LiveServer, kind: Kind, keys: tuple[str, str], size: int) -> tuple[float, list[float]]:
-    """Seconds of a small request alone, the median, and of each amidst the flood."""
-    victim = Connection(server.url)
-    await victim.timed(kind.small(keys[1]))  # warm
-    alone_s = statistics.median([await victim.timed(kind.small(keys[1])) for _ in range(size)])
-    bodies = kind.flood(keys[0])
-    sent = [asyncio.Event() for _ in bodies]
-    flooding = [asyncio.create_task(flood(server.url, body, event)) for body, event in zip(bodies, sent, strict=True)]
-    await asyncio.gather(*(event.wait() for event in sent))
-    await asyncio.sleep(SETTLE_S)
-    waits_s = []
-    for _ in range(size):
-        if all(task.done() for task in flooding):
-            raise AssertionError(f"the flood of {kind.name} was over before the measurement")
-        waits_s.append(await victim.timed(kind.small(keys[1])))
-    for task in flooding:
-        task.cancel()
-    await asyncio.gather(*flooding, return_exceptions=True)
-    victim.close()
-    return alone_s, waits_s
+async def _measure_all(server: LiveServer, keys: tuple[str, str], size: int) -> dict[str, Waits]:
+    return {
+        kind.name: await measure(server, partial(kind.small, keys[1]), partial(kind.flood, keys[0]), size, SETTLE_S)
+        for kind in KINDS
+    }
 
 
 def _post(path: str, body: dict[str, Any], key: str) -> bytes:

@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,18 +100,6 @@ class Connection:
         if headers.get("connection", "").lower() == "close":
             self.close()
         return Answer(int(head.split(" ", 2)[1]), headers, body)
-
-
-async def flood(url: str, request: bytes, sent: asyncio.Event) -> None:
-    """Send a request, and wait for its answer as long as anybody likes."""
-    connection = Connection(url)
-    reader, writer = await connection.open()
-    writer.write(request)
-    await writer.drain()
-    sent.set()
-    with suppress(OSError):
-        await reader.read(1)
-    connection.close()
 
 
 def p99(seconds: list[float]) -> float:

@@ -6,7 +6,6 @@ dripping host alone is left long before the time limit of a fetch, too.
 
 import asyncio
 import base64
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,10 +15,9 @@ from tests.builders import write_keys
 from tests.conftest import LiveServer, image
 from tests.media_host import MediaHost, reply
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.raw_http import Connection, flood, request_bytes, served
+from tests.scoreboard.lines.amidst_flood import Waits, measure
+from tests.scoreboard.lines.raw_http import Connection, request_bytes, served
 
-TIMES_ALONE = 3.0
-MORE_S = 0.25
 FETCH_S = 10.0
 """Time limit of a fetch, the server's own."""
 NUM_REQUESTS, NUM_URLS = 4, 16
@@ -45,44 +43,20 @@ def run(size: int, folder: Path) -> Result:
         flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port))
         flags += ("--api-keys", str(key_file), "--media-fetch-timeout-s", str(FETCH_S))
         with served(folder / "server.log", *flags, is_flooded=True) as server:
-            alone_s, waits_s, drip_s = asyncio.run(_measure(server, host, keys, size))
-    failures = []
-    if max(waits_s) > TIMES_ALONE * alone_s + MORE_S:
-        failures.append("an image waited too long for others of its host")
+            drip_s, waits = asyncio.run(_measure(server, host, keys, size))
+    failures = ["an image waited too long for others of its host"] if waits.is_too_long else []
     if drip_s > FETCH_S / 2:
         failures.append("a dripping host was waited for")
-    figures = (
-        f"{statistics.median(waits_s) * 1e3:.0f} ms, {max(waits_s) * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone; "
-        f"a dripping host was left after {drip_s:.1f} s"
-    )
+    figures = f"{waits}; a dripping host was left after {drip_s:.1f} s"
     return Result(size + 1, len(failures), [*failures, figures])
 
 
-async def _measure(
-    server: LiveServer, host: MediaHost, keys: dict[str, str], size: int
-) -> tuple[float, list[float], float]:
-    """Seconds of an image alone, the median, of each amidst the flood, and until a dripping host is left."""
-    victim = Connection(server.url)
-    drip_s = await victim.timed(_images([host.url("/drips?0")], keys["victim"]), 502)
+async def _measure(server: LiveServer, host: MediaHost, keys: dict[str, str], size: int) -> tuple[float, Waits]:
+    """Seconds until a dripping host is left, and of an image alone and amidst the flood."""
     quick = _images([host.url("/quick")], keys["victim"])
-    await victim.timed(quick)  # warm
-    alone_s = statistics.median([await victim.timed(quick) for _ in range(size)])
-    flooding = [
-        asyncio.create_task(flood(server.url, _images(urls, keys[name]), asyncio.Event()))
-        for name in TENANTS[:2]
-        for urls in _batches(host, name)
-    ]
-    await asyncio.sleep(SETTLE_S)
-    waits_s = []
-    for _ in range(size):
-        if all(task.done() for task in flooding):
-            raise AssertionError("the flood was over before the measurement")
-        waits_s.append(await victim.timed(quick))
-    for task in flooding:
-        task.cancel()
-    await asyncio.gather(*flooding, return_exceptions=True)
-    victim.close()
-    return alone_s, waits_s, drip_s
+    flood = [_images(urls, keys[name]) for name in TENANTS[:2] for urls in _batches(host, name)]
+    drip_s = await Connection(server.url).timed(_images([host.url("/drips?0")], keys["victim"]), 502)
+    return drip_s, await measure(server, lambda: quick, lambda: flood, size, SETTLE_S)
 
 
 def _batches(host: MediaHost, name: str) -> Iterator[list[str]]:
