@@ -10,12 +10,6 @@ from tests.bench.figure import Figure
 
 HEADER = ("figure", "what was measured", "median", "quartiles", "bar", "rounds", "")
 ALIGN = ("---", "---", "---:", "---", "---", "---:", "---")
-GPU_ROWS = (
-    ("gpu_kernels", "kernels, patchify included, of the measured copy bandwidth", "≥ 85 %"),
-    ("gpu_text", "text batches at the 2B shape, of the measured bf16 matmul rate", "≥ 60 %"),
-    ("gpu_instructions", "image × instructions, over uncached", "≥ 5×"),
-)
-"""Bars that need a GPU: `make check-gpu` measures them, and never this page."""
 
 
 def write_json(path: Path, facts: Mapping[str, Any], figures: Sequence[Figure]) -> None:
@@ -37,7 +31,7 @@ def render_page(facts: Mapping[str, Any], figures: Sequence[Figure]) -> str:
         facts: machine, versions, day and commit.
         figures: in the order of the table.
     """
-    rows = [HEADER, ALIGN, *map(_cells, figures), *_gpu_cells()]
+    rows = [HEADER, ALIGN, *map(_cells, figures)]
     with_bars = [figure for figure in figures if figure.bar is not None and figure.value is not None]
     num_holding = sum(figure.verdict == "holds" for figure in with_bars)
     sections = [
@@ -63,10 +57,6 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     bar = f"{figure.bar.sign} {figure.bar.value:g} {figure.unit}".strip() if figure.bar else ""
     verdict = f"**{figure.verdict}**" if figure.verdict == "fails" else figure.verdict
     return figure.name, figure.what, _number(figure), quartiles, bar, str(figure.num_rounds or ""), verdict
-
-
-def _gpu_cells() -> Iterable[tuple[str, ...]]:
-    return ((name, what, "", "", bar, "", "not measured") for name, what, bar in GPU_ROWS)
 
 
 def _number(figure: Figure) -> str:
