@@ -34,6 +34,12 @@ class Vitals:
         self.rss.append((time.monotonic(), resident))
         self.num_files.append(len(list((proc / "fd").iterdir())))
 
+    @property
+    def risen_mib(self) -> float:
+        """From the first sample to the highest."""
+        values = [value for _, value in self.rss]
+        return (max(values) - values[0]) / (1 << 20)
+
     def grown_mib(self, warm: float) -> float:
         """From the median of the first fifth after warm-up to that of the last fifth."""
         rest = [value for _, value in self.rss[int(len(self.rss) * warm) :]]

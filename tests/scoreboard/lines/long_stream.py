@@ -19,7 +19,7 @@ from schemas.limits import MAX_INPUTS
 from tests.conftest import LiveServer
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
-from tests.scoreboard.vitals import Vitals, processes_of
+from tests.scoreboard.vitals import processes_of
 from tests.stream_client import StreamClient
 
 MOST_INPUTS = MAX_INPUTS
@@ -50,18 +50,19 @@ class Row(msgspec.Struct):
 
 
 class Watch:
-    """Looks at memory and at the queue while a stream runs."""
+    """Looks at memory, once before, and at the queue while a stream runs."""
 
     def __init__(self, server: LiveServer) -> None:
         self.processes = processes_of(server.process.pid)
+        for process in self.processes:
+            process.sample()
         self.most_inputs = 0.0
         self._server = server
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> None:
         self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
@@ -154,25 +155,22 @@ def run(size: int, folder: Path) -> Result:
 def _measure(server: LiveServer, size: int) -> Result:
     for name in ("warm", "warmer"):
         last = _request(server, name)
-    before = processes_of(server.process.pid)
-    for process in before:
-        process.sample()
-    stream = Stream(server, size)
+    stream, watch = Stream(server, size), Watch(server)
     rates, ratios = [], []
-    with Watch(server) as watch:
+    with watch:
         for number in range(NUM_PARTS):
             rates.append(stream.part(size // NUM_PARTS))
             beside = _request(server, f"beside {number}")
             ratios.append(rates[-1] * (1 / last + 1 / beside) / 2)
             last = beside
-    failures = stream.finish("the stream") + _memory(before, watch)
+    failures = stream.finish("the stream") + _memory(watch)
     if (ratio := median(ratios)) < LEAST_RATIO:
         failures.append(f"{ratio:.2f} of the rate of one request")
     doomed = Stream(server, NUM_UNDER_A_DEATH, Kill(server, NUM_UNDER_A_DEATH // 4, NUM_UNDER_A_DEATH * 3 // 4))
     doomed.part(NUM_UNDER_A_DEATH)
     failures += doomed.finish("with an engine that died")
     told = f"{median(rates):.0f} lines/s, {ratio:.2f} of one request's"
-    return Result(size + NUM_UNDER_A_DEATH, len(failures), [*failures[:5], told, _memory_told(before, watch)])
+    return Result(size + NUM_UNDER_A_DEATH, len(failures), [*failures[:5], told, _memory_told(watch)])
 
 
 def _request(server: LiveServer, name: str) -> float:
@@ -184,26 +182,15 @@ def _request(server: LiveServer, name: str) -> float:
     return MAX_INPUTS / (time.monotonic() - began_s)
 
 
-def _memory(before: list[Vitals], watch: Watch) -> list[str]:
+def _memory(watch: Watch) -> list[str]:
     found = [] if watch.most_inputs <= MOST_INPUTS else [f"{watch.most_inputs:.0f} inputs were under way"]
-    for was, now in zip(before, watch.processes, strict=True):
-        grown, above = now.grown_mib(WARM), _peak_mib(now) - _mib(was)
+    for process in watch.processes:
+        grown, above = process.grown_mib(WARM), process.risen_mib
         if grown > MOST_GROWN_MIB or above > MOST_ABOVE_MIB:
-            found.append(f"process {now.pid} grew by {grown:.1f} MiB, and stood {above:.1f} MiB above before")
+            found.append(f"process {process.pid} grew by {grown:.1f} MiB, and stood {above:.1f} MiB above before")
     return found
 
 
-def _mib(process: Vitals) -> float:
-    return process.rss[-1][1] / (1 << 20)
-
-
-def _peak_mib(process: Vitals) -> float:
-    return max(value for _, value in process.rss) / (1 << 20)
-
-
-def _memory_told(before: list[Vitals], watch: Watch) -> str:
-    memory = ", ".join(
-        f"{_mib(was):.0f} before, {_peak_mib(now):.0f} at most, {_mib(now):.0f} after ({now.grown_mib(WARM):+.1f})"
-        for was, now in zip(before, watch.processes, strict=True)
-    )
-    return f"MiB of front and engine: {memory}; at most {watch.most_inputs:.0f} inputs under way"
+def _memory_told(watch: Watch) -> str:
+    memory = ", ".join(f"{one.risen_mib:.0f} at most, {one.grown_mib(WARM):+.1f} once warm" for one in watch.processes)
+    return f"MiB of front and engine above before: {memory}; at most {watch.most_inputs:.0f} inputs under way"

@@ -24,7 +24,7 @@ DIMENSIONS = 128
 MAX_ANSWER_BYTES = 10 * NUM_INPUTS * DIMENSIONS * 4
 MOST_UNSENT = 256 << 10
 """Of one connection in the system's buffer: 128 KiB and a segment, which is 64 KiB on the way to the same machine."""
-MOST_GROWN = MAX_ANSWER_BYTES + (len(RATES) + NUM_GREEDY) * (256 << 10) + (24 << 20)
+MOST_GROWN_MIB = MAX_ANSWER_BYTES / (1 << 20) + (len(RATES) + NUM_GREEDY) / 4 + 24
 TICK_S = 0.1
 WAIT_S = 60
 FLAGS = (
@@ -63,7 +63,7 @@ async def _measure(server: LiveServer, seconds: int) -> Result:
     statuses = [one[9:12] for one in await asyncio.gather(*greedy)]
     if not {*statuses} <= {b"200", b"503"} or b"503" not in statuses or b"200" not in statuses:
         failures.append(f"those who take nothing were answered {statuses}")
-    told = f"{statuses.count(b'503')} of {NUM_GREEDY} refused; the front grew by {_grown(front) >> 20} MiB"
+    told = f"{statuses.count(b'503')} of {NUM_GREEDY} refused; the front grew by {front.risen_mib:.0f} MiB"
     return Result(len(RATES) + NUM_GREEDY, len(failures), [*failures[:5], told])
 
 
@@ -82,13 +82,9 @@ async def _watch(server: LiveServer, front: Vitals, seconds: float) -> list[str]
             failures.append(f"a small request was answered {status}")
         front.sample()
         await asyncio.sleep(0.5)
-    if _grown(front) > MOST_GROWN:
-        failures.append(f"the front grew by {_grown(front) >> 20} MiB")
+    if front.risen_mib > MOST_GROWN_MIB:
+        failures.append(f"the front grew by {front.risen_mib:.0f} MiB")
     return failures[:3]
-
-
-def _grown(front: Vitals) -> int:
-    return max(value for _, value in front.rss) - front.rss[0][1]
 
 
 def _most_unsent(port: int) -> int:
