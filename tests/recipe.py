@@ -89,7 +89,7 @@ def run(page: str, url: str, folder: Path) -> dict[str, Any]:
 
 
 def _run_shell(code: str) -> None:
-    paths = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "kernels")))}
+    paths = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "deploy" / "builtin")))}
     commands = re.sub(rf"^{re.escape(CENOTE)}\b", f"{PYTHON} -m service", code, flags=re.MULTILINE)
     subprocess.run(["sh", "-ec", commands.replace(PYTHON, sys.executable)], env=os.environ | paths, check=True)
 
