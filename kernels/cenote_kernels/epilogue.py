@@ -9,7 +9,7 @@ import torch
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.rows import unit_rows
-from cenote_kernels.fused_epilogue import OutputSpec, Row, Rows, as_bytes, fits, fused_epilogue
+from cenote_kernels.fused_epilogue import OutputSpec, Row, Rows, fits, fused_epilogue
 from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
 
 NORM_TOLERANCE = 1e-3
@@ -88,45 +88,36 @@ def finish(
 def _alike(
     raw: torch.Tensor, output: OutputSpec, counts: Sequence[int] | None, ranges: Mapping[int, Ranges] | None
 ) -> Rows:
-    """Return the result of `finish` for requests of the same spec, of so many vectors each; None: of one."""
-    made, is_valid = _made(raw, output, ranges)
+    """Return the result of `finish` for requests of the same spec, of so many vectors each; None: of one.
+
+    A valid vector is finite in every format (integers always are) and as long as it must be.
+    """
+    if raw.dtype == torch.float32 and runs_on(raw.dtype, raw.device):
+        rows, is_valid = unit_rows(raw, output.dimensions, output.normalize, NORM_TOLERANCE)
+    else:
+        rows = truncate_normalize(raw, output.dimensions, output.normalize)
+        norms = torch.linalg.vector_norm(rows, dim=-1)
+        if output.normalize:  # of a row with NaN or infinity the length is NaN, too
+            is_valid = ((norms - 1).abs() <= NORM_TOLERANCE).tolist()
+        else:  # zero is a score like any
+            is_long = norms > 0 if raw.shape[1] > 1 else torch.ones_like(norms, dtype=torch.bool)
+            is_valid = (is_long & rows.isfinite().all(-1)).tolist()
+    made: dict[NumberFormat, torch.Tensor] = {}
+    own_range = (ranges or {}).get(output.dimensions, (None, None))
+    for dtype in output.output_dtypes:
+        made[dtype] = numbers = (rows if dtype == "float32" else quantize(rows, dtype, *own_range)).cpu()
+        if dtype != "float32" and numbers.is_floating_point():
+            is_finite = numbers.isfinite().all(-1).tolist()
+            is_valid = [all(both) for both in zip(is_valid, is_finite, strict=True)]
     bounds: Sequence[int] = range(len(raw) + 1)
     if counts is not None:
         bounds = [0, *accumulate(counts)]
         is_valid = [all(is_valid[start:stop]) for start, stop in pairwise(bounds)]
     answers: list[Row | None] = [{} if valid else None for valid in is_valid]
     for dtype, tensor in made.items():
-        whole, size = as_bytes(tensor), tensor.shape[1] * tensor.itemsize
-        for rows, (start, stop) in zip(answers, pairwise(bounds), strict=True):
-            if rows is not None:
-                rows[dtype] = whole[start * size : stop * size]
+        whole = tensor.contiguous().view(torch.uint8).numpy().reshape(-1).data  # numpy has no bfloat16: all go by bytes
+        size = tensor.shape[1] * tensor.itemsize
+        for answer, (start, stop) in zip(answers, pairwise(bounds), strict=True):
+            if answer is not None:
+                answer[dtype] = whole[start * size : stop * size]
     return answers
-
-
-def _made(
-    raw: torch.Tensor, output: OutputSpec, ranges: Mapping[int, Ranges] | None
-) -> tuple[dict[NumberFormat, torch.Tensor], list[bool]]:
-    """Vectors with one specification in each of its formats, on the host, and whether each is valid.
-
-    A valid vector is finite in every tensor (integers always are) and as long as it must be.
-    """
-    rows, is_valid = _unit(raw, output)
-    bounds = (ranges or {}).get(output.dimensions, (None, None))
-    made: dict[NumberFormat, torch.Tensor] = {
-        dtype: quantize(rows, dtype, *bounds).cpu() for dtype in output.output_dtypes
-    }
-    others = [tensor for tensor in made.values() if tensor is not rows and tensor.is_floating_point()]
-    checks = [is_valid, *(tensor.isfinite().all(-1).tolist() for tensor in others)]
-    return made, [all(of_row) for of_row in zip(*checks, strict=True)]
-
-
-def _unit(raw: torch.Tensor, output: OutputSpec) -> tuple[torch.Tensor, list[bool]]:
-    """Rows cut and normalized as a specification says, and whether each is finite and as long as it must be."""
-    if raw.dtype == torch.float32 and runs_on(raw.dtype, raw.device):
-        return unit_rows(raw, output.dimensions, output.normalize, NORM_TOLERANCE)
-    rows = truncate_normalize(raw, output.dimensions, output.normalize)
-    norms = torch.linalg.vector_norm(rows, dim=-1)
-    if output.normalize:  # of a row with NaN or infinity the length is NaN, too
-        return rows, ((norms - 1).abs() <= NORM_TOLERANCE).tolist()
-    is_long = norms > 0 if raw.shape[1] > 1 else torch.ones_like(norms, dtype=torch.bool)  # zero is a score like any
-    return rows, (is_long & rows.isfinite().all(-1)).tolist()

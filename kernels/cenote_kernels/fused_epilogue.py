@@ -107,7 +107,7 @@ def fused_epilogue(
 def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[OutputSpec]) -> Rows:
     """The rows of each request; None where the kernel found the vector not valid."""
     rows: list[Row | None] = []
-    whole = as_bytes(host)
+    whole = host.numpy().data
     for start, one, valid in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
         made: Row = {}
         for kind in sorted(set(one.output_dtypes), key=BITS.__getitem__):
@@ -117,11 +117,6 @@ def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Seque
             start += _slot_bytes(kind, one.dimensions)
         rows.append({kind: made[kind] for kind in one.output_dtypes} if valid else None)
     return rows
-
-
-def as_bytes(tensor: torch.Tensor) -> memoryview:
-    """The numbers of a tensor on the host, row by row. numpy has no bfloat16, so all go by their bytes."""
-    return tensor.contiguous().view(torch.uint8).numpy().reshape(-1).data
 
 
 def as_tensor(row: memoryview, kind: NumberFormat) -> torch.Tensor:

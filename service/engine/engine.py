@@ -13,6 +13,7 @@ import socket  # noqa: TID251  # a socket pair
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
@@ -24,28 +25,31 @@ from cenote_kernels import PoolingMode
 from service import logs
 from service.checkpoint.content_digest import content_digest
 from service.checkpoint.json_files import CheckpointError
+from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.runner import ModelRunner
 from service.engine.front_line import accept_fronts
 from service.engine.fronts import Fronts, Joined, Left
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler
-from service.engine.shared_tiers.codec import FeaturesCodec
+from service.engine.shared_tiers.codec import FeaturesCodec, tower_digest
+from service.engine.shared_tiers.disk import DiskTier
+from service.engine.shared_tiers.host_pages import HostPages
 from service.engine.shared_tiers.look_ups import LookUps
-from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
-from service.engine.shared_tiers.shared import LookedUp
+from service.engine.shared_tiers.shared import LookedUp, SharedTier, SharedTiers
+from service.engine.shared_tiers.valkey import ValkeyTier
 from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16, warn_if_slower
 from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pages
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
 from service.gc_tuning import freeze_gc_baseline
-from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.item import TensorDtype
 from service.model.architectures import load_model
 from service.model.load import choose_device, choose_dtype
+from service.model.model import Model
 from service.model.packed.prefix_cache import PrefixCache
 
 logger = logging.getLogger("cenote.engine")
@@ -77,11 +81,12 @@ def run(socket_fd: int, pipe_fd: int, arena_fd: int, fronts_fd: int) -> None:
         return
     channel.send(ready)
     shared = None if codec is None else open_shared(start, codec, inbox.put)
-    look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
-    scheduler = new_scheduler(start, runner.device, look_ups)
+    scheduler = new_scheduler(start, runner.device)
+    if shared is not None:
+        scheduler.images.look_ups = LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
     part_bytes = start.arena_bytes
-    fronts = Fronts(channel.send, Announcer(pipe_fd), ready, num_fronts=start.num_fronts, part_bytes=part_bytes)
-    loop = EngineLoop(fronts, inbox, scheduler, runner, shared, look_ups)
+    fronts = Fronts(channel.send, pipe_fd, ready, num_fronts=start.num_fronts, part_bytes=part_bytes)
+    loop = EngineLoop(fronts, inbox, scheduler, runner, shared)
     threading.Thread(target=accept_fronts, args=(socket.socket(fileno=fronts_fd), inbox), daemon=True).start()
     if runner.device.type == "cpu":
         keep_cores(start.num_threads)  # last: threads that are started after it would be bound, too
@@ -106,10 +111,9 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     warn_if_slower(model)
     if start.weights == "int8":
         use_int8(model)
-    prefixes = None
-    if (backbone := model.own_decoder) is not None and device.type == "cpu" and start.prefix_cache_bytes:
-        prefixes = backbone.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
-    runner = ModelRunner(model, pixels, start.int8_ranges, prefixes=prefixes)
+    if (backbone := model.own_decoder) is not None and device.type == "cpu":
+        backbone.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
+    runner = ModelRunner(model, pixels, start.int8_ranges)
     freeze_gc_baseline()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
@@ -130,7 +134,7 @@ def _with_use(files: bytes, use: str) -> bytes:
     return hashlib.sha256(files + use.encode()).digest()
 
 
-def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) -> Scheduler[torch.Tensor]:
+def new_scheduler(start: Start, device: torch.device) -> Scheduler[torch.Tensor]:
     """An empty scheduler with the budgets that the front set."""
     return Scheduler(
         open_cache(start, device),
@@ -138,8 +142,43 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,
-        look_ups=look_ups,
     )
+
+
+def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]:
+    """An empty cache: two tiers on CUDA, one on the CPU, where the second would be the same memory."""
+    if device.type != "cuda" or not start.host_cache_bytes or not start.encoder_cache_bytes:
+        if device.type != "cuda" and start.host_cache_bytes:
+            logger.info("encoder cache: one tier; the host tier is for devices with memory of their own")
+        return EncoderCache(start.encoder_cache_bytes, start.max_tenant_share)
+    pages = HostPages(start.host_cache_bytes, device)
+    return EncoderCache(
+        start.encoder_cache_bytes, start.max_tenant_share, host_memory=pages, max_host_bytes=pages.max_bytes
+    )
+
+
+def open_codec(start: Start, model: Model) -> FeaturesCodec | None:
+    """Return the codec of features for other processes; None where none are shared. Reads all weights of the tower."""
+    tower = model.backbone.tower
+    if tower is None or not (start.disk_cache or start.valkey_url):
+        return None
+    namespace = tower_digest(tower.module, tower.config_json)
+    return FeaturesCodec(namespace, tower.dtype, tower.feature_width, model.backbone.device)
+
+
+def open_shared(
+    start: Start, codec: FeaturesCodec, deliver: Callable[[LookedUp[torch.Tensor]], None]
+) -> SharedTiers[torch.Tensor]:
+    """The tiers that processes share, nearest first. A disk that cannot be used is logged and left out."""
+    tiers: list[SharedTier] = []
+    if start.disk_cache:
+        try:
+            tiers.append(DiskTier(Path(start.disk_cache), start.disk_cache_bytes))
+        except OSError:
+            logger.exception("the disk cache cannot be used; the engine runs without it")
+    if start.valkey_url:
+        tiers.append(ValkeyTier(start.valkey_url))
+    return SharedTiers(tiers, codec, deliver)
 
 
 def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.Queue[Inboxed]") -> None:

@@ -4,13 +4,17 @@ The keeper itself gets what is nobody's: signs of life, and a report of each ste
 fronts is its front's index, and a slot lies in its front's part of the arena.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
-from service.ipc.announcements import Announcer
+from service.ipc.announcements import Announcement
+from service.ipc.channel import frame
 from service.ipc.messages import (
     AreKept,
     Pong,
@@ -22,9 +26,6 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.outputs.block import blocks_of
-
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
 
 
 class FrontLine(Protocol):
@@ -64,33 +65,26 @@ class Fronts:
 
     Args:
         control: sends to the engine's keeper.
-        announcer: announces to it.
+        pipe: descriptor of the pipe that the keeper reads when it needs to.
         ready: the engine's own facts, which each front is told.
         num_fronts: that there may be.
         part_bytes: the part of the arena that each front has.
+
+    Attributes:
+        num_steps: steps begun so far, which is the number of the last one.
     """
 
     def __init__(
-        self,
-        control: Callable[[msgspec.Struct], None],
-        announcer: Announcer,
-        ready: Ready,
-        *,
-        num_fronts: int,
-        part_bytes: int,
+        self, control: Callable[[msgspec.Struct], None], pipe: int, ready: Ready, *, num_fronts: int, part_bytes: int
     ) -> None:
+        self.num_steps = 0
         self._control = control
-        self._announcer = announcer
+        self._pipe = pipe
         self._ready = ready
         self._waiting: dict[int, FrontLine] = {}
         self._lines: dict[int, FrontLine] = {}
         self._num_fronts = num_fronts
         self._part_bytes = part_bytes
-
-    @property
-    def num_steps(self) -> int:
-        """Steps begun so far, which is the number of the last one."""
-        return self._announcer.num_steps
 
     def of_request(self, id_: int) -> int:
         """Index of the front that a request came from."""
@@ -101,14 +95,17 @@ class Fronts:
         return start // self._part_bytes
 
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
-        """Announce a step that is about to run: to the keeper, and to each front which of its requests are in it.
+        """Number and announce a step that is about to run: to the keeper, and to each front its own requests in it.
 
         A front has to know of those without its requests that earlier ones are over.
 
         Raises:
             OSError: the keeper has gone.
         """
-        step = self._announcer.begin(kind, num_tokens)
+        self.num_steps += 1
+        began_s = time.monotonic()
+        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
+        self.tell_keeper(step)
         for index, line in self._lines.items():
             mine = [id_ for id_ in ids if id_ % self._num_fronts == index]
             line.announce(msgspec.structs.replace(step, ids=mine))
@@ -139,15 +136,24 @@ class Fronts:
 
     def answer(self, step: StepDone, report: StepReport) -> None:
         """Send the results of a step to those who wait for them, and its report to the keeper, who counts."""
-        self._announcer.write(report)  # first: who has the answer may ask for the counts
-        owners = {id_ % self._num_fronts for id_ in step.ids()} | {self.of_slot(start) for start in step.released}
+        self.tell_keeper(report)  # first: who has the answer may ask for the counts
+        owners = {id_ % self._num_fronts for block in step.blocks for id_ in block.ids}
+        owners |= {one.id % self._num_fronts for one in step.failures}
+        owners |= {start // self._part_bytes for start in step.released}
         for index in self._lines.keys() & owners:
             self._lines[index].send(step if len(owners) == 1 else self._part(step, index))
 
+    def tell_keeper(self, message: Announcement) -> None:
+        """Enter a message into the keeper's pipe; waits while that is full. OSError: the keeper has gone."""
+        left = memoryview(frame(message))
+        while left:
+            left = left[os.write(self._pipe, left) :]
+
     def _part(self, step: StepDone, index: int) -> StepDone:
         """A front's results of a step."""
+        vectors = (one for block in step.blocks for one in block.vectors())
         return StepDone(
-            blocks=blocks_of(one for one in step.vectors() if self.of_request(one.id) == index),
+            blocks=blocks_of(one for one in vectors if self.of_request(one.id) == index),
             failures=[one for one in step.failures if self.of_request(one.id) == index],
             released=[start for start in step.released if self.of_slot(start) == index],
             after=step.after,
@@ -155,7 +161,10 @@ class Fronts:
 
     def want(self, keys: Mapping[bytes, int]) -> None:
         """Ask for pixels of images, each with the id of a request that waits for it."""
-        for index, wanted in _grouped(keys, lambda key: self.of_request(keys[key])).items():
+        wanted_of: defaultdict[int, list[bytes]] = defaultdict(list)
+        for key, id_ in keys.items():
+            wanted_of[self.of_request(id_)].append(key)
+        for index, wanted in wanted_of.items():
             if (line := self._lines.get(index)) is not None:
                 line.send(WantPixels(keys=wanted, after=self.num_steps))
 
@@ -167,10 +176,3 @@ class Fronts:
     def pong(self) -> None:
         """Answer a `Ping`."""
         self._control(Pong(after=self.num_steps))
-
-
-def _grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    groups: dict[K, list[T]] = {}
-    for thing in things:
-        groups.setdefault(key(thing), []).append(thing)
-    return groups

@@ -1,6 +1,7 @@
 """The engine's loop: read messages, run the scheduler's next step, answer. One thread."""
 
 import logging
+import math
 import queue
 import time
 from collections.abc import Sequence
@@ -12,8 +13,7 @@ from service.engine.execution.media_encoder import MediaEncoder
 from service.engine.fronts import FrontLine, Fronts, Joined, Left
 from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
-from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
-from service.engine.shared_tiers.look_ups import LookUps
+from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep
 from service.engine.shared_tiers.shared import LookedUp
 from service.ipc.messages import (
     Abandon,
@@ -26,6 +26,7 @@ from service.ipc.messages import (
     StepReport,
     Submit,
 )
+from service.ipc.reports import ResultReport
 from service.outputs.ask import needs
 from service.outputs.block import Vector, blocks_of
 
@@ -50,18 +51,15 @@ class EngineLoop:
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
         shared: "SharedTiers[torch.Tensor] | None" = None,
-        look_ups: LookUps | None = None,
     ) -> None:
-        """Answer `fronts`, and announce to them what is about to run.
-
-        `shared` and `look_ups` come together, where there are tiers behind the cache.
-        """
+        """Answer `fronts`, and announce to them what is about to run; `shared` are the tiers behind the cache."""
         self._fronts = fronts
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
         self._shared = shared
-        self._look_ups = look_ups
+        self._look_ups = scheduler.images.look_ups
+        self._cache_report = scheduler.cache.report()
         self._encoder = MediaEncoder(runner, fronts.begin, scheduler.cache)
         self._isolation = Isolation(
             runner, fronts.begin, scheduler.cache, scheduler.coalescing, scheduler.ready.max_tokens
@@ -81,7 +79,13 @@ class EngineLoop:
             self._read_all()
         match self._scheduler.next_step():
             case ForwardStep(batch=batch):
-                self._forward(batch)
+                began_s = time.perf_counter()
+                results = self._isolation.embed(batch)
+                took_s = time.perf_counter() - began_s
+                self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
+                self._answer(began_s, results, num_tokens=sum(len(waiting.request.plan.ids) for waiting in batch))
+                num_left = len(self._scheduler.ready)
+                self._scheduler.batch_delay.ended(len(results), num_left, took_s, time.monotonic())
             case EncodeStep() as step:
                 self._encode(step)
             case FeaturesStep(waiting=waiting):
@@ -92,12 +96,11 @@ class EngineLoop:
                     self._answer(time.perf_counter())
                 self._wait()
 
-    def _wait(self, most_s: float | None = None) -> None:
+    def _wait(self, most_s: float = math.inf) -> None:
         """Handle the next message, or wake when a look-up is late, or after `most_s`."""
-        late_s = None if self._look_ups is None else self._look_ups.wait_s(time.monotonic())
-        timeout_s = min((one for one in (late_s, most_s) if one is not None), default=None)
+        timeout_s = most_s if self._look_ups is None else min(most_s, self._look_ups.wait_s(time.monotonic()))
         with suppress(queue.Empty):
-            self._handle(self._inbox.get(timeout=timeout_s))
+            self._handle(self._inbox.get(timeout=None if timeout_s == math.inf else timeout_s))
 
     def _read_all(self) -> None:
         """Handle what has come, and answer what is known of it."""
@@ -155,14 +158,6 @@ class EngineLoop:
         found = self._runner.kept([vector for _, vector in kept])
         self._answer(began_s, self._isolation.finish(found, [waiting for waiting, _ in kept]))
 
-    def _forward(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
-        began_s = time.perf_counter()
-        results = self._isolation.embed(batch)
-        took_s = time.perf_counter() - began_s
-        self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
-        self._answer(began_s, results, num_tokens=sum(len(waiting.request.plan.ids) for waiting in batch))
-        self._scheduler.batch_delay.ended(len(results), len(self._scheduler.ready), took_s, time.monotonic())
-
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
         failures: list[Result] = []
@@ -210,9 +205,11 @@ class EngineLoop:
                 num_batched=len(results) if num_tokens else 0,
             )
             vectors.append(vector)
-        shared = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
-        after = self._fronts.num_steps
+        after, cache, coalescing = self._fronts.num_steps, self._scheduler.cache, self._scheduler.coalescing
+        if cache.has_changed or self._shared is not None:
+            self._cache_report = cache.report(*(() if self._shared is None else self._shared.reports()))
+        num_reused, self._runner.prefixes.num_reused = self._runner.prefixes.num_reused, 0
         report = StepReport(
             after=after,
             num_requests=len(results),
@@ -220,10 +217,10 @@ class EngineLoop:
             num_misses=sum(vector.num_misses for vector in vectors),
             num_encoded=num_encoded,
             num_tokens=num_tokens,
-            num_prefix_tokens=self._runner.take_num_reused(),
+            num_prefix_tokens=num_reused,
             step_ms=(time.perf_counter() - began_s) * 1e3,
-            cache=self._scheduler.cache.report(*shared),
-            results=self._scheduler.coalescing.report(),
+            cache=self._cache_report,
+            results=coalescing.report() if coalescing.results.is_on or coalescing.num_joined else ResultReport(),
         )
         done = StepDone(blocks=blocks_of(vectors), failures=failures, released=released, after=after)
         self._fronts.answer(done, report)

@@ -7,13 +7,11 @@ the engine's end can be read after it. Knows no scheduler and no watchdog.
 
 import fcntl
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
-from service.ipc.channel import frame
 from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepKind, StepReport, StepStarted
 
@@ -26,43 +24,6 @@ Announce = Callable[[StepKind, int, list[int]], None]
 PIPE_BYTES = 1 << 20
 """Room for what is announced between two looks of the keeper, a tenth of a second; then the engine waits."""
 READ_BYTES = 1 << 16
-
-
-class Announcer:
-    """The engine's end of its keeper's pipe. Every run of the model is announced before it begins.
-
-    Args:
-        descriptor: of the pipe.
-
-    Attributes:
-        num_steps: steps begun so far, which is the number of the last one.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self.num_steps = 0
-        self._descriptor = descriptor
-
-    def begin(self, kind: StepKind, num_tokens: int) -> StepStarted:
-        """Number and announce a step that is about to run; waits while the pipe is full.
-
-        Raises:
-            OSError: the keeper has gone.
-        """
-        self.num_steps += 1
-        began_s = time.monotonic()
-        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
-        self.write(step)
-        return step
-
-    def write(self, message: Announcement) -> None:
-        """Enter a message; waits while the pipe is full.
-
-        Raises:
-            OSError: the keeper has gone.
-        """
-        left = memoryview(frame(message))
-        while left:
-            left = left[os.write(self._descriptor, left) :]
 
 
 def open_pipe() -> tuple[int, int]:

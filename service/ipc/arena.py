@@ -117,26 +117,24 @@ class PixelArena:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        """Give slots to waiting reservations, as long as there is room for the next."""
-        while (first := self._queue.peek()) and (slots := self._first_fit(first)) is not None:
+        """Give waiting reservations their slots, all or none, as long as there is room for the next.
+
+        Room for small reservations is left, unless no slot is taken.
+        """
+        while (first := self._queue.peek()) is not None:
+            kept = min(first.cost * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
+            if self._taken and self.num_bytes_taken + first.cost + kept > self.num_bytes:
+                return
+            free, slots = list(self._free), list[PixelSlot]()
+            for size, length in zip(first.sizes, first.lengths, strict=True):
+                place = next((i for i, (_, room) in enumerate(free) if room >= length), None)
+                if place is None:
+                    return
+                start, room = free[place]
+                free[place : place + 1] = [(start + length, room - length)] if room > length else []
+                slots.append(PixelSlot(start, size))
+            self._free = free
+            self._taken |= {slot.start: length for slot, length in zip(slots, first.lengths, strict=True)}
+            self.num_bytes_taken += first.cost
             self._queue.leave(first, is_served=True)
             first.turn.set_result(slots)
-
-    def _first_fit(self, wanted: SlotWaiter) -> list[PixelSlot] | None:
-        """The slots of a reservation, all or none. Room for small reservations is left, unless no slot is taken."""
-        num_bytes = wanted.cost
-        kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
-        if self._taken and self.num_bytes_taken + num_bytes + kept > self.num_bytes:
-            return None
-        free, slots = list(self._free), []
-        for size, length in zip(wanted.sizes, wanted.lengths, strict=True):
-            place = next((i for i, (_, room) in enumerate(free) if room >= length), None)
-            if place is None:
-                return None
-            start, room = free[place]
-            free[place : place + 1] = [(start + length, room - length)] if room > length else []
-            slots.append(PixelSlot(start, size))
-        self._free = free
-        self._taken |= {slot.start: length for slot, length in zip(slots, wanted.lengths, strict=True)}
-        self.num_bytes_taken += num_bytes
-        return slots

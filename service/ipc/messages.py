@@ -9,7 +9,7 @@ import msgspec
 from service.checkpoint.int8_range import Int8Range
 from service.ipc.reports import CacheReport, ResultReport
 from service.media.item import MediaKind, TensorDtype
-from service.outputs.block import RowBlock, Vector
+from service.outputs.block import RowBlock
 from service.outputs.kinds import SentAsks
 from service.outputs.plan import TokenPlan
 
@@ -91,9 +91,9 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     arena_bytes: int
     encoder_cache_bytes: int
     host_cache_bytes: int = 0
-    disk_cache: str | None = None
+    disk_cache: str = ""
     disk_cache_bytes: int = 0
-    valkey_url: str | None = None  # it may hold a password
+    valkey_url: str = ""  # it may hold a password
     max_tenant_share: float = 1.0
     """Part of each cache that one tenant may hold, in each tier of the engine's own."""
     result_cache_bytes: int = 0
@@ -223,14 +223,6 @@ class StepDone(SignOfLife, frozen=True, kw_only=True):
     failures: list[Failure] = []
     released: list[int] = []
     """Starts of pixel slots that the engine has read."""
-
-    def ids(self) -> list[int]:
-        """Of all requests that it answers."""
-        return [*(id_ for block in self.blocks for id_ in block.ids), *(one.id for one in self.failures)]
-
-    def vectors(self) -> list[Vector]:
-        """Each by itself."""
-        return [one for block in self.blocks for one in block.vectors()]
 
 
 class WantPixels(SignOfLife, frozen=True, kw_only=True):

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from transformers import PreTrainedModel
 
+from service.errors import ModelError
 from service.model.linear.products import PackedProducts
 from service.model.packed.packed_batch import PackedBatch
 from service.model.states import States
@@ -64,7 +67,7 @@ class Tower:
     dtype: torch.dtype
 
 
-class Backbone(Protocol):
+class Backbone:
     """All that scheduler, caches and runner know of a model's weights, but for its heads.
 
     Attributes:
@@ -74,28 +77,29 @@ class Backbone(Protocol):
         dtype: of its weights and features.
         placeholder_ids: tokens whose embeddings are replaced by features, by the kind of media that the model takes:
             `image`, `video` (a pair of frames), `audio`.
-        tower: what sees images; None for a model of text.
         patch_size: pixels along one side of a unit of an image's grid.
     """
 
+    width: int
+    placeholder_ids: Mapping[str, int] = MappingProxyType({})
+    patch_size: int = 1
+
+    def __init__(self, stock: PreTrainedModel) -> None:
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self.device = stock.device
+        self.dtype = stock.dtype
+
     @property
-    def width(self) -> int: ...  # noqa: D102
-    @property
-    def num_parameters(self) -> int: ...  # noqa: D102
-    @property
-    def device(self) -> torch.device: ...  # noqa: D102
-    @property
-    def dtype(self) -> torch.dtype: ...  # noqa: D102
-    @property
-    def placeholder_ids(self) -> Mapping[str, int]: ...  # noqa: D102
-    @property
-    def tower(self) -> Tower | None: ...  # noqa: D102
-    @property
-    def patch_size(self) -> int: ...  # noqa: D102
+    def tower(self) -> Tower | None:
+        """The half that sees images; None for a model of text."""
+        return None
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """Position ids of one prompt, `[rows, num_tokens]`, from the offset and grid of each image, in order."""
-        ...
+        """Position ids of one prompt, `[rows, num_tokens]`, from the offset and grid of each image, in order.
+
+        Unless the model has others: one row, from 0.
+        """
+        return np.arange(num_tokens, dtype=np.int64)[None]
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         """Features of one image or pair of frames, `[tokens, feature_width]`, contiguous, on the device.
@@ -105,20 +109,23 @@ class Backbone(Protocol):
         Args:
             pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair. Of
                 an audio file its samples, `[num_samples]`, float32, at the profile's rate.
+
+        Raises:
+            ModelError: the model takes text only.
         """
-        ...
+        raise ModelError("internal_error", "this model takes text only; the front should have refused the image")
 
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """Post-norm hidden states; with `needs` `last` those of other tokens may be missing."""
-        ...
+        raise NotImplementedError
 
     def probes(self) -> Sequence[Probe]:
         """Prompts that go through every path of `states`, for the known-answer check."""
-        ...
+        raise NotImplementedError
 
     def stock_run(self, probe: Probe) -> StockRun:
         """The stock module's own forward of a probe: our weights alone."""
-        ...
+        raise NotImplementedError
 
     def prepack(self) -> PackedProducts | None:
         """Bring matrices into the layout of the processor's products; the stock forward may not be run any more.
@@ -126,4 +133,4 @@ class Backbone(Protocol):
         Returns:
             The products; None where nothing was changed.
         """
-        ...
+        return None

@@ -11,7 +11,6 @@ from service.model.heads.head import Head, HeadRows
 from service.model.heads.sparse import WeightTable
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
-from service.model.states import States
 
 Found = Mapping[str, HeadRows]
 """Raw rows of a batch, by the kind of their head."""
@@ -52,14 +51,14 @@ class Model:
         asked = {kind: [place for place, own in enumerate(kinds) if kind in own] for kind in self.heads}
         heads = [self.heads[kind] for kind, prompts in asked.items() if prompts]
         states = self.backbone.states(batch, "all" if any(head.needs == "all" for head in heads) else "last")
-        return {head.kind: self._rows(head, states, batch, asked[head.kind]) for head in heads}
-
-    def _rows(self, head: Head, states: States, batch: PackedBatch, prompts: Sequence[int]) -> HeadRows:
-        """Rows of the prompts that ask for them."""
-        counts = [0] * len(batch.plans)
-        for prompt in prompts:
-            counts[prompt] = head.num_rows(batch.plans[prompt])
-        return HeadRows(head.rows(states.only(prompts), [batch.plans[prompt] for prompt in prompts]), counts)
+        found: dict[str, HeadRows] = {}
+        for head in heads:
+            prompts, counts = asked[head.kind], [0] * len(kinds)
+            for prompt in prompts:
+                counts[prompt] = head.num_rows(batch.plans[prompt])
+            own = states if len(prompts) == len(kinds) else states.only(prompts)
+            found[head.kind] = HeadRows(head.rows(own, [batch.plans[prompt] for prompt in prompts]), counts)
+        return found
 
     def _partly_static(self, batch: PackedBatch, kinds: Sequence[Collection[str]], table: WeightTable) -> torch.Tensor:
         """Own rows of a batch of which some prompts, or all, do not go through the model."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from cenote_kernels import PoolingMode, pool
-from service.model.packed.ragged import Index, ragged_arange
+from service.model.packed.segments import Index, ragged_arange
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,6 @@ class States:
 
     def pooled(self, mode: PoolingMode) -> torch.Tensor:
         """`[num_prompts, width]`, float32, as they lie."""
-        if len(self.rows) == len(self.lengths):
-            return self.rows.float()
         return pool(self.rows, torch.tensor(self.bounds, device=self.rows.device), mode)
 
     def by_prompt(self, values: torch.Tensor) -> torch.Tensor:
@@ -47,8 +45,6 @@ class States:
 
     def only(self, prompts: Sequence[int]) -> "States":
         """Those of some prompts, ascending, in the order of the batch."""
-        if len(prompts) == len(self.lengths):
-            return self
         starts, lengths = (one[prompts] for one in self._starts_and_lengths())
         return States(self.rows[self._on_device(ragged_arange(starts, lengths))], lengths.tolist())
 

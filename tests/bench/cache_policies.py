@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.entry import encode_cost
+from service.engine.encoder_cache.tier import encode_cost
 from tests.bench.traces import loop, num_tokens, scan_beside_hot, shift, zipf
 
 TOKEN_BYTES = 1024

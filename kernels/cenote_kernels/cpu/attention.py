@@ -19,6 +19,7 @@ MAX_PARTS = 3
 MAX_HEAD_DIM = 256
 
 KeysValues = tuple[torch.Tensor, torch.Tensor]
+NO_KEYS_VALUES: KeysValues = torch.zeros(0), torch.zeros(0)
 """Each `[num_tokens, kv_heads, head_dim]`."""
 
 

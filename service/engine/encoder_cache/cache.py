@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from service.engine.encoder_cache.entry import MAX_FREQUENCY, Entry
-from service.engine.encoder_cache.tier import Tier
+from service.engine.encoder_cache.tier import MAX_FREQUENCY, Entry, Tier
 from service.ipc.reports import CacheReport, TierReport
 
 T = TypeVar("T")
@@ -65,6 +64,7 @@ class EncoderCache(Generic[T]):
         device: the tier whose features can be used as they are.
         host: the tier behind it; it keeps nothing where there is no host memory.
         spared_s: seconds that were saved without asking a tier.
+        has_changed: something may be new since the last report.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class EncoderCache(Generic[T]):
         self.device: Tier[T] = Tier(max_bytes, tenant_share, clock)
         self.host: Tier[Stored] = Tier(0 if host_memory is None else max_host_bytes, tenant_share, clock)
         self.spared_s = 0.0
+        self.has_changed = False
         self._memory = host_memory
         self._ghosts: OrderedDict[bytes, int] = OrderedDict()
 
@@ -87,6 +88,7 @@ class EncoderCache(Generic[T]):
 
     def get(self, key: bytes) -> T | None:
         """The features under `key`, used once more; None on a miss."""
+        self.has_changed = True
         entry = self.device.use(key)
         if entry is not None:
             return entry.kept
@@ -118,6 +120,7 @@ class EncoderCache(Generic[T]):
         Returns:
             Whether they are kept, in either tier.
         """
+        self.has_changed = True
         if key in self.device.entries:
             self.device.remove(key)
         if key in self.host.entries:
@@ -134,10 +137,12 @@ class EncoderCache(Generic[T]):
 
     def clear(self) -> None:
         """Let everything on the device go: its memory is needed. What the host has stays."""
+        self.has_changed = True
         self.device.clear()
 
     def report(self, *behind: TierReport) -> CacheReport:
         """The cache as it is now, and the ages of what was evicted since this was last asked."""
+        self.has_changed = False
         device = self.device.report("device")
         return CacheReport(
             num_entries=device.num_entries,

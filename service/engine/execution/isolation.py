@@ -165,7 +165,9 @@ class Isolation:
         if results is not None:
             if self.ceiling.num_tokens < self.ceiling.max_tokens:
                 self.ceiling.went_well()
-            return self._run_again_alone(batch, results)
+            failures = (row for _, row in results if isinstance(row, Failure))
+            spoilt = {one.id for one in failures if one.code == "non_finite_embedding"}
+            return self._run_again_alone(batch, results, spoilt) if spoilt and len(batch) > 1 else results
         self._runner.check_alive()
         if not had_memory:
             self._runner.free_memory()
@@ -183,10 +185,19 @@ class Isolation:
         Raises:
             Exception: the device is lost.
         """
-        requests = [waiting.request for waiting in batch]
+        requests, heads = [waiting.request for waiting in batch], self._runner.heads
         try:
-            rows = self._runner.finish(found, requests)
-            return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
+            results: list[Result] = []
+            for waiting, row in zip(batch, self._runner.finish(found, requests), strict=True):
+                request = waiting.request
+                if row is None:
+                    results.append((waiting, failed(request, NOT_VALID, "non_finite_embedding")))
+                elif all(ask.are_whole(row, heads[ask.kind].num_rows(request.plan)) for ask in request.asks):
+                    results.append((waiting, row))
+                else:  # a short one would be sent with 200
+                    logger.error("a vector has another length than requested. This is a bug.")
+                    results.append((waiting, failed(request)))
+            return results
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
             is_short = is_out_of_memory(error)
@@ -200,14 +211,15 @@ class Isolation:
 
     def _try(self, batch: "Batch") -> tuple[Sequence[Result] | None, bool]:
         """Results or None, and whether there was memory."""
-        everyone = [one for waiting in batch for one in waiting.group]
+        everyone = [one for waiting in batch for one in (waiting, *waiting.joined)]
         num_tokens = sum(len(waiting.request.plan.ids) for waiting in batch)
         self._announce("forward", num_tokens, [one.request.id for one in everyone])
         try:
             found = self._runner.embed(batch)
             if self._coalescing.results.is_on:
                 for waiting, vector in zip(batch, self._runner.to_keep(found), strict=True):
-                    self._coalescing.keep(waiting, vector)
+                    if vector is not None:
+                        self._coalescing.keep(waiting, vector)
             if len(everyone) > len(batch):
                 found = self._runner.of(found, [place for place, one in enumerate(batch) for _ in one.group])
             return self.finish(found, everyone), True
@@ -220,15 +232,8 @@ class Isolation:
                 self.ceiling.ran_out(num_tokens)
         return None, not is_short
 
-    def _run_again_alone(self, batch: "Batch", results: Sequence[Result]) -> Sequence[Result]:
+    def _run_again_alone(self, batch: "Batch", results: Sequence[Result], spoilt: set[int]) -> Sequence[Result]:
         """Run those alone that have no vector in company: one's NaN may lie in rows that others share with it."""
-        if len(batch) == 1:
-            return results
-        spoilt = {
-            one.request.id for one, row in results if isinstance(row, Failure) and row.code == "non_finite_embedding"
-        }
-        if not spoilt:
-            return results
         again = [waiting for waiting in batch if not spoilt.isdisjoint(one.request.id for one in waiting.group)]
         gone = {one.request.id for waiting in again for one in waiting.group}
         well = [(one, row) for one, row in results if one.request.id not in gone]
@@ -247,15 +252,6 @@ class Isolation:
             return _all_failed([waiting], NO_MEMORY, "out_of_memory")
         self._quarantine.add(prompt_digest(waiting.request), time.monotonic())
         return _all_failed([waiting], INTERNAL)
-
-    def _checked(self, request: Request, rows: Rows | None) -> Rows | Failure:
-        """Refuse a vector that is not valid, or has not the bytes asked for: a short one would be sent with 200."""
-        if rows is None:
-            return failed(request, NOT_VALID, "non_finite_embedding")
-        if all(ask.are_whole(rows, self._runner.num_rows(request, ask)) for ask in request.asks):
-            return rows
-        logger.error("a vector has another length than requested. This is a bug.")
-        return failed(request, INTERNAL)
 
 
 def _all_failed(batch: "Batch", message: str, code: Code = "internal_error") -> list[Result]:

@@ -69,7 +69,7 @@ class MediaEncoder:
 
     def _try(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | NoFeatures":
         assert encode.slot is not None  # an EncodeStep has no other
-        ids = list({one.request.id for waiting, _ in encode.waiters for one in waiting.group})
+        ids = list({one.request.id for waiting, _ in encode.waiters for one in (waiting, *waiting.joined)})
         self._announce("encode", encode.media.num_tokens, ids)
         try:
             return self._runner.encode(encode.media, encode.slot)

@@ -7,12 +7,12 @@ heads, `Model.embed` runs both, and each head finishes its rows.
 import gc
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 
 import numpy as np
 import torch
 
 from service.checkpoint.int8_range import Int8Range
-from service.engine.execution.image_numbers import ImageNumbers
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, PixelSlot, Request
@@ -20,9 +20,8 @@ from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
 from service.model.heads.head import HeadRows
 from service.model.model import Found, Model
-from service.model.packed.packed_batch import PackedBatch, VisualTokens
+from service.model.packed.packed_batch import NO_VISUAL, PackedBatch, VisualTokens
 from service.model.packed.prefix_cache import PrefixCache
-from service.outputs.ask import OutputAsk
 from service.outputs.block import Rows
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
@@ -44,28 +43,32 @@ class ModelRunner:
 
     Attributes:
         device: where it runs.
+        heads: by the kinds of output that they make.
+        prefixes: beginnings that the decoder keeps; it counts the tokens that they saved.
     """
 
     def __init__(
         self,
         model: Model,
         pixels: memoryview,
-        int8_ranges: Mapping[int, Int8Range] | None = None,
-        *,
-        prefixes: PrefixCache | None = None,
+        int8_ranges: Mapping[int, Int8Range] = MappingProxyType({}),
     ) -> None:
-        """Run `model`; the counts of `prefixes`, the beginnings that it keeps, are read."""
+        """Run `model` on what lies in `pixels`."""
         self._model = model
         self._backbone = model.backbone
         self._pixels = pixels
-        self._prefixes = prefixes
-        self._num_reused = 0
+        decoder = model.own_decoder
+        self.prefixes = PrefixCache(0) if decoder is None else decoder.language.prefixes
+        self.heads = model.heads
         self.device = model.backbone.device
         self._pads = frozenset(model.backbone.placeholder_ids.values())
         self._text_positions = cache(lambda num_tokens: model.backbone.positions(num_tokens, ()))
         self._ranges = {
-            dimensions: (self._tensor(found.minimum), self._tensor(found.maximum))
-            for dimensions, found in (int8_ranges or {}).items()
+            dimensions: (
+                torch.tensor(found.minimum, device=self.device),
+                torch.tensor(found.maximum, device=self.device),
+            )
+            for dimensions, found in int8_ranges.items()
         }
 
     def encode(self, media: Media, slot: PixelSlot) -> torch.Tensor:
@@ -111,57 +114,32 @@ class ModelRunner:
 
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> Found:
         """Raw rows of the prompts of a batch, of each kind that a request for them asks for."""
-        requests = [waiting.request for waiting in batch]
         token_ids: list[int] = []
         positions: list[np.ndarray] = []
-        visual_index: list[np.ndarray] = []
-        features: list[torch.Tensor] = []
-        numbering = ImageNumbers()
-        for waiting, request in zip(batch, requests, strict=True):
-            for media, feature in zip(request.media, waiting.features, strict=True):
-                # Checked per image and not per batch: sums can agree while one request reads another's features.
-                if feature is None or feature.shape[0] != media.num_tokens:
-                    raise RuntimeError(
-                        f"request {request.id}: features do not match their placeholders. This is a bug."
-                    )
-                start = len(token_ids) + media.offset
-                visual_index.append(np.arange(start, start + media.num_tokens))
-                features.append(feature)
-                numbering.add(media, feature)
-            self._check_placeholders(request)
-            positions.append(self._positions(request))
-            token_ids += request.plan.ids
-        visual = None
-        if features:
-            index = torch.from_numpy(np.concatenate(visual_index))
-            visual = VisualTokens(index, torch.cat(features), numbering.all())
+        kinds: list[set[str]] = []
+        for waiting in batch:
+            request = waiting.request
+            ids, media = request.plan.ids, request.media
+            if media:
+                self._check_media(request)
+            elif not self._pads.isdisjoint(ids):
+                raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
+            if not media and len(ids) <= SHORT_TOKENS:
+                positions.append(self._text_positions(len(ids)))
+            else:
+                positions.append(self._backbone.positions(len(ids), [(one.offset, one.grid_thw) for one in media]))
+            token_ids += ids
+            kinds.append({ask.kind for one in (waiting, *waiting.joined) for ask in one.request.asks})
+        requests = [waiting.request for waiting in batch]
         packed = PackedBatch(
             token_ids=torch.from_numpy(np.fromiter(token_ids, np.int64)),  # torch's own takes nine times as long
             position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
             segment_lengths=[len(request.plan.ids) for request in requests],
-            visual=visual,
+            visual=_visual_tokens(batch) if any(request.media for request in requests) else NO_VISUAL,
             plans=[request.plan for request in requests],
             tenants=[request.tenant for request in requests],
         )
-        return self._model.embed(packed, [waiting.kinds for waiting in batch])
-
-    def _positions(self, request: Request) -> np.ndarray:
-        """A prompt's positions; those of a short text follow from its length, and are made once."""
-        num_tokens = len(request.plan.ids)
-        if not request.media and num_tokens <= SHORT_TOKENS:
-            return self._text_positions(num_tokens)
-        return self._backbone.positions(num_tokens, [(media.offset, media.grid_thw) for media in request.media])
-
-    def take_num_reused(self) -> int:
-        """Tokens that did not have to be computed since the last call, for their beginnings were kept."""
-        if self._prefixes is None:
-            return 0
-        before, self._num_reused = self._num_reused, self._prefixes.num_reused
-        return self._num_reused - before
-
-    def num_rows(self, request: Request, ask: OutputAsk) -> int:
-        """Number of vectors of one of a request's outputs."""
-        return self._model.heads[ask.kind].num_rows(request.plan)
+        return self._model.embed(packed, kinds)
 
     def of(self, found: Found, prompts: Sequence[int]) -> Found:
         """The rows of some of the prompts of a batch; the same may come several times."""
@@ -172,23 +150,20 @@ class ModelRunner:
 
         `found` is from `embed`, `of` or `kept`.
         """
-        if len(found) == 1:  # then every request has one ask
-            ((kind, rows),) = found.items()
-            return self._finish(kind, rows, requests)
         answers: list[Rows | None] = [{} for _ in requests]
         for kind, rows in found.items():
             asking = [place for place, one in enumerate(requests) if any(ask.kind == kind for ask in one.asks)]
-            if asking:
-                made = self._finish(kind, rows.of(asking), [requests[place] for place in asking])
-                for place, row in zip(asking, made, strict=True):
-                    before = answers[place]
-                    answers[place] = None if row is None or before is None else {**before, **row}
+            if not asking:
+                continue
+            own = rows if len(asking) == len(requests) else rows.of(asking)
+            on_device = HeadRows(own.rows.to(self.device), own.counts)
+            asks = [ask for request in requests for ask in request.asks if ask.kind == kind]
+            plans = [requests[place].plan for place in asking]
+            made = self.heads[kind].finish(on_device, plans, asks, self._ranges)
+            for place, row in zip(asking, made, strict=True):
+                before = answers[place]
+                answers[place] = None if row is None or before is None else {**before, **row}
         return answers
-
-    def _finish(self, kind: str, rows: HeadRows, requests: Sequence[Request]) -> Sequence[Rows | None]:
-        asks = [ask for request in requests for ask in request.asks if ask.kind == kind]
-        on_device = HeadRows(rows.rows.to(self.device), rows.counts)
-        return self._model.heads[kind].finish(on_device, [one.plan for one in requests], asks, self._ranges)
 
     def to_keep(self, found: Found) -> list[bytes | None]:
         """The rows of each prompt as the result cache has them; None where other rows than the model's own are there.
@@ -206,18 +181,11 @@ class ModelRunner:
         """Restore for `finish` what `to_keep` gave."""
         return {self._model.own.kind: self._model.own.restore(rows)}
 
-    def _tensor(self, values: Sequence[float]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.float32, device=self.device)
-
-    def _check_placeholders(self, request: Request) -> None:
+    def _check_media(self, request: Request) -> None:
         """Check media against placeholders once more, before the tokens of several requests stand together.
 
         Source: docs/notes/security.md.
         """
-        if not request.media:  # a hundredth of what the arrays below cost a short text
-            if not self._pads.isdisjoint(request.plan.ids):
-                raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
-            return
         token_ids = np.asarray(request.plan.ids)
         expected = np.full(len(token_ids), NO_PAD)
         for media in request.media:
@@ -226,3 +194,30 @@ class ModelRunner:
         pads = np.where(np.isin(token_ids, list(self._pads)), token_ids, NO_PAD)
         if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
+
+
+def _visual_tokens(batch: Sequence[Waiting[torch.Tensor]]) -> VisualTokens:
+    """The placeholders of a batch with their features, numbered by the image token that they stand for.
+
+    By the tensor of its features and not by its content key: one tensor has one content, whoever made the key.
+    """
+    index: list[np.ndarray] = []
+    numbers: list[np.ndarray] = []
+    features: list[torch.Tensor] = []
+    first_of: dict[tuple[object, ...], int] = {}
+    start = num_numbered = 0
+    for waiting in batch:
+        request = waiting.request
+        for media, feature in zip(request.media, waiting.features, strict=True):
+            # Checked per image and not per batch: sums can agree while one request reads another's features.
+            if feature is None or feature.shape[0] != media.num_tokens:
+                raise RuntimeError(f"request {request.id}: features do not match their placeholders. This is a bug.")
+            place = start + media.offset
+            index.append(np.arange(place, place + media.num_tokens))
+            features.append(feature)
+            first = first_of.setdefault((id(feature), media.grid_thw, media.kind), num_numbered)
+            num_numbered += media.num_tokens * (first == num_numbered)
+            numbers.append(np.arange(first, first + media.num_tokens))
+        start += len(request.plan.ids)
+    where, which = (torch.from_numpy(np.concatenate(one)) for one in (index, numbers))
+    return VisualTokens(where, torch.cat(features), which)

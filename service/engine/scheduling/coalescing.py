@@ -24,13 +24,14 @@ class Coalescing(Generic[T]):
 
     Attributes:
         results: raw vectors of prompts that were run.
+        num_joined: requests that joined another's run, since the last report.
     """
 
     def __init__(self, results: ResultCache) -> None:
         self.results = results
         self._under_way: dict[bytes, Waiting[T]] = {}
         self._kept: list[Kept[T]] = []
-        self._num_hits = self._num_misses = self._num_joined = 0
+        self._num_hits = self._num_misses = self.num_joined = 0
         self._num_evictions = 0
 
     def spares(self, waiting: Waiting[T]) -> bool:
@@ -54,7 +55,7 @@ class Coalescing(Generic[T]):
             if first is waiting:
                 self._num_misses += self.results.is_on
                 return False
-            self._num_joined += 1
+            self.num_joined += 1
             first.joined.append(waiting)
         waiting.is_spared = True
         waiting.num_hits = sum(media.dtype is None for media in request.media)
@@ -71,9 +72,9 @@ class Coalescing(Generic[T]):
             if self._under_way.get(waiting.digest) is waiting:
                 del self._under_way[waiting.digest]
 
-    def keep(self, waiting: Waiting[T], vector: bytes | None) -> None:
-        """Keep the raw vector of a prompt that was run; None when it is not valid."""
-        if vector is not None and waiting.digest:
+    def keep(self, waiting: Waiting[T], vector: bytes) -> None:
+        """Keep the raw vector of a prompt that was run."""
+        if waiting.digest:
             self.results.put(waiting.digest, vector, waiting.request.tenant)
 
     def report(self) -> ResultReport:
@@ -85,8 +86,8 @@ class Coalescing(Generic[T]):
             num_hits=self._num_hits,
             num_misses=self._num_misses,
             num_evictions=results.num_evictions - self._num_evictions,
-            num_deduplicated=self._num_joined,
+            num_deduplicated=self.num_joined,
         )
-        self._num_hits = self._num_misses = self._num_joined = 0
+        self._num_hits = self._num_misses = self.num_joined = 0
         self._num_evictions = results.num_evictions
         return report

@@ -76,3 +76,6 @@ class ResultCache:
         self._tenant_bytes[tenant] = self._tenant_bytes.get(tenant, 0) + num_bytes
         if not self._tenant_bytes[tenant]:  # tenants that have left take no memory
             del self._tenant_bytes[tenant], self._of_tenant[tenant]
+
+
+NO_RESULTS = ResultCache(0)

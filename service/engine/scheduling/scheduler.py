@@ -16,11 +16,10 @@ from typing import Generic, TypeVar
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.batch_delay import BatchDelay
 from service.engine.scheduling.coalescing import Coalescing
-from service.engine.scheduling.result_cache import ResultCache
+from service.engine.scheduling.result_cache import NO_RESULTS, ResultCache
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
 from service.engine.scheduling.wanted_images import WantedImages
-from service.engine.shared_tiers.look_ups import LookUps
 from service.fairness.fair_queue import FairQueue
 from service.ipc.messages import Request
 from service.outputs.ask import needs
@@ -48,20 +47,19 @@ class Scheduler(Generic[T]):
     def __init__(
         self,
         cache: EncoderCache[T],
-        results: ResultCache | None = None,
+        results: ResultCache = NO_RESULTS,
         *,
         max_batch_tokens: int,
         max_batch_requests: int,
         max_encoder_tokens: int,
-        look_ups: LookUps | None = None,
     ) -> None:
         self.cache = cache
-        self.coalescing: Coalescing[T] = Coalescing(ResultCache(0) if results is None else results)
+        self.coalescing: Coalescing[T] = Coalescing(results)
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
         self.ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
         self._answerable: FairQueue[Waiting[T]] = FairQueue()
-        self.images = WantedImages(cache, look_ups)
+        self.images = WantedImages(cache)
         self.batch_delay = BatchDelay()
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self.num_held_tokens = 0

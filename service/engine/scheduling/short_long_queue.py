@@ -34,9 +34,6 @@ class ShortLongQueue(Generic[T]):
         self._long: FairQueue[Waiting[T]] = FairQueue()
         self._long_is_next = False
 
-    def __bool__(self) -> bool:
-        return bool(self._short) or bool(self._long)
-
     def __len__(self) -> int:
         return len(self._short) + len(self._long)
 

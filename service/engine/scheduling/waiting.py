@@ -36,11 +36,6 @@ class Waiting(msgspec.Struct, Generic[T], eq=False):
         """All requests for this prompt, the first one first."""
         return [self, *self.joined]
 
-    @property
-    def kinds(self) -> set[str]:
-        """Kinds of output that any of them asks for."""
-        return {ask.kind for one in self.group for ask in one.request.asks}
-
     def leave(self, gone: Container[int]) -> bool:
         """Drop the requests with these ids, and return whether any is left.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.entry import encode_cost, read_cost
+from service.engine.encoder_cache.tier import encode_cost, read_cost
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.engine.shared_tiers.look_ups import LookUps
 from service.fairness.fair_queue import FairQueue
@@ -26,12 +26,12 @@ class WantedImages(Generic[T]):
 
     Attributes:
         cache: features by content key.
-        look_ups: in shared tiers; None where there are none.
+        look_ups: in shared tiers, where the engine has set them; else None.
     """
 
-    def __init__(self, cache: EncoderCache[T], look_ups: LookUps | None) -> None:
+    def __init__(self, cache: EncoderCache[T]) -> None:
         self.cache = cache
-        self.look_ups = look_ups
+        self.look_ups: LookUps | None = None
         self._made_s = self._made_cost = 0.0  # of all images that were encoded here
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
         self._encodable: FairQueue[Encode[T]] = FairQueue()  # those with a slot that are not being looked up

@@ -34,58 +34,50 @@ class DiskTier:
                 "once the lock is free",
                 lock_s,
             )
-        self._counts = TierCounts("disk")
+        self.counts = TierCounts("disk")
         self._breaker = TierBreaker()
 
     def get(self, name: str) -> bytes | None:
         """The bytes under a name, or None."""
         try:
             blob = self._folder.read(name)
-            self._counts.succeeded()
+            self.counts.last_success_s = time.time()
         except OSError as error:
             self._failed(error)
             blob = None
         if blob is None:
-            self._counts.missed()
+            self.counts.add("num_misses")
         return blob
 
     def put(self, name: str, blob: bytes) -> None:
         """Store bytes, pushing out the least recently used."""
         if self._breaker.is_open(time.monotonic()):
-            self._counts.rejected()
+            self.counts.add("num_rejected")
             return
         try:
             num_evicted = self._folder.write(name, blob)
         except OSError as error:
             self._failed(error)
-            self._counts.rejected()
+            self.counts.add("num_rejected")
             return
         self._breaker.succeeded()
-        self._counts.succeeded()
+        self.counts.last_success_s = time.time()
         if num_evicted is None:
-            self._counts.rejected()
+            self.counts.add("num_rejected")
         else:
-            self._counts.evicted(num_evicted)
-
-    def accept(self) -> None:
-        """Count a hit."""
-        self._counts.hit()
+            self.counts.add("num_evictions", by=num_evicted)
 
     def refuse(self, name: str) -> None:
         """Remove a file that was not valid."""
-        self._counts.corrupt()
+        self.counts.add("num_misses", "num_corrupt")
         try:
             self._folder.remove(name)
         except OSError as error:
             self._failed(error)
 
-    def drop(self) -> None:
-        """Count a write that was dropped."""
-        self._counts.rejected()
-
     def report(self) -> TierReport:
         """The folder as it was when this process last wrote to it."""
-        return self._counts.report(self._folder.num_bytes, self._folder.num_files, is_up=self._breaker.is_up)
+        return self.counts.report(self._folder.num_bytes, self._folder.num_files, is_up=self._breaker.is_up)
 
     def _failed(self, error: OSError) -> None:
         if self._breaker.failed(time.monotonic()):

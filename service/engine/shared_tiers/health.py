@@ -1,13 +1,19 @@
 """A shared tier's counters, and the breaker that leaves it alone after failures."""
 
 import threading
-import time
+from collections import Counter
+from typing import Literal
+
+import msgspec
 
 from service.ipc.reports import TierName, TierReport
 
 MAX_FAILURES = 3
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 60.0
+
+
+Counted = Literal["num_hits", "num_misses", "num_evictions", "num_rejected", "num_corrupt"]
 
 
 class TierBreaker:
@@ -46,62 +52,33 @@ class TierBreaker:
 
 
 class TierCounts:
-    """Counters of one tier since the start. Two threads count, a third reads."""
+    """Counters of one tier since the start. Two threads count, a third reads.
+
+    Attributes:
+        last_success_s: when the tier last answered, whatever it said, in seconds since the epoch; 0 before.
+    """
 
     def __init__(self, tier: TierName) -> None:
         """Start the counters of `tier` at 0."""
         self._tier: TierName = tier
         self._lock = threading.Lock()
-        self._num_hits = self._num_misses = self._num_evictions = self._num_rejected = self._num_corrupt = 0
-        self._last_success_s = 0.0
+        self._numbers: Counter[str] = Counter()
+        self.last_success_s = 0.0
 
-    @property
-    def has_succeeded(self) -> bool:
-        """True if the tier has ever answered."""
-        return self._last_success_s > 0
-
-    def hit(self) -> None:
-        """Something was asked for, and was there and valid."""
+    def add(self, *names: Counted, by: int = 1) -> None:
+        """Count what has happened, by fields of `TierReport`."""
         with self._lock:
-            self._num_hits += 1
-
-    def missed(self) -> None:
-        """Something was asked for, and was not."""
-        with self._lock:
-            self._num_misses += 1
-
-    def corrupt(self) -> None:
-        """Something was there and not valid, which is a miss."""
-        with self._lock:
-            self._num_misses += 1
-            self._num_corrupt += 1
-
-    def succeeded(self) -> None:
-        """The tier has answered, whatever it said."""
-        self._last_success_s = time.time()
-
-    def evicted(self, num: int) -> None:
-        """So many were pushed out."""
-        with self._lock:
-            self._num_evictions += num
-
-    def rejected(self) -> None:
-        """Something was not stored."""
-        with self._lock:
-            self._num_rejected += 1
+            for name in names:
+                self._numbers[name] += by
 
     def report(self, num_bytes: int, num_entries: int, *, is_up: bool) -> TierReport:
         """The counters, beside what is stored now."""
+        report = TierReport(
+            tier=self._tier,
+            num_bytes=num_bytes,
+            num_entries=num_entries,
+            is_up=is_up,
+            last_success_s=self.last_success_s,
+        )
         with self._lock:
-            return TierReport(
-                tier=self._tier,
-                num_hits=self._num_hits,
-                num_misses=self._num_misses,
-                num_bytes=num_bytes,
-                num_entries=num_entries,
-                num_evictions=self._num_evictions,
-                num_rejected=self._num_rejected,
-                num_corrupt=self._num_corrupt,
-                is_up=is_up,
-                last_success_s=self._last_success_s,
-            )
+            return msgspec.structs.replace(report, **self._numbers)

@@ -6,6 +6,7 @@ The first image that an engine meets is never looked up: it is the health probe'
 vision tower works.
 """
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
@@ -73,10 +74,10 @@ class LookUps:
             self._num_late = 0
             self._end(key)
 
-    def wait_s(self, now_s: float) -> float | None:
-        """Seconds that the loop may sleep before a look-up is late; None when there is none."""
+    def wait_s(self, now_s: float) -> float:
+        """Seconds that the loop may sleep before a look-up is late; infinite when there is none."""
         if not self._under_way:
-            return None
+            return math.inf
         deadline_s, _ = next(iter(self._under_way.values()))
         return max(0.0, deadline_s - now_s)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from service.engine.shared_tiers.health import TierCounts
 from service.ipc.messages import Media
 from service.ipc.reports import TierReport
 
@@ -40,8 +41,14 @@ class LookedUp(Generic[T]):
 class SharedTier(Protocol):
     """Bytes by name, on a disk or a server. Used by two threads at once; nothing is raised, what fails is a miss.
 
-    Whatever `get` gives is then accepted or refused.
+    Whatever `get` gives is then counted as a hit, or refused.
+
+    Attributes:
+        counts: of what has happened.
     """
+
+    @property
+    def counts(self) -> TierCounts: ...  # noqa: D102
 
     def get(self, name: str) -> bytes | None:
         """The bytes under a name, or None."""
@@ -51,16 +58,8 @@ class SharedTier(Protocol):
         """Store bytes."""
         ...
 
-    def accept(self) -> None:
-        """Count a hit: what `get` gave was valid."""
-        ...
-
     def refuse(self, name: str) -> None:
         """Count a miss and remove what `get` gave: it was not valid."""
-        ...
-
-    def drop(self) -> None:
-        """Count a write that was dropped."""
         ...
 
     def report(self) -> TierReport:
@@ -129,7 +128,7 @@ class SharedTiers(Generic[T]):
                 self._writes.put_nowait((name, blob, num_bytes, tiers))
         if not has_room:
             for tier in tiers:
-                tier.drop()
+                tier.counts.add("num_rejected")
 
     def _look_up_forever(self) -> None:
         while True:
@@ -153,7 +152,7 @@ class SharedTiers(Generic[T]):
             if features is None:
                 tier.refuse(name)
                 continue
-            tier.accept()
+            tier.counts.add("num_hits")
             if number:
                 self._enqueue(name, _giver(blob), len(blob), self._tiers[:number])
             return features

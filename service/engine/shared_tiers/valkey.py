@@ -49,7 +49,7 @@ class ValkeyTier:
         )
         self._errors = (RedisError, OSError)
         self._full = OutOfMemoryError
-        self._counts = TierCounts("valkey")
+        self.counts = TierCounts("valkey")
         self._breaker = TierBreaker()
         self._last_error: Exception | None = None
         threading.Thread(target=self._greet, name="valkey-greet", daemon=True).start()
@@ -58,7 +58,7 @@ class ValkeyTier:
         """The bytes under a name, or None."""
         blob: bytes | None = self._call(lambda: self._client.get(PREFIX + name))
         if blob is None:
-            self._counts.missed()
+            self.counts.add("num_misses")
         return blob
 
     def put(self, name: str, blob: bytes) -> None:
@@ -67,24 +67,16 @@ class ValkeyTier:
             lambda: self._client.set(PREFIX + name, blob, ex=KEPT_S, nx=True) or True  # None: it was there already
         )
         if not is_stored:
-            self._counts.rejected()
-
-    def accept(self) -> None:
-        """Count a hit."""
-        self._counts.hit()
+            self.counts.add("num_rejected")
 
     def refuse(self, name: str) -> None:
         """Remove a value that was not valid."""
-        self._counts.corrupt()
+        self.counts.add("num_misses", "num_corrupt")
         self._call(lambda: self._client.delete(PREFIX + name))
-
-    def drop(self) -> None:
-        """Count a write that was dropped."""
-        self._counts.rejected()
 
     def report(self) -> TierReport:
         """Report the counts of this process; bytes and entries are the server's. Down until it has answered."""
-        return self._counts.report(0, 0, is_up=self._breaker.is_up and self._counts.has_succeeded)
+        return self.counts.report(0, 0, is_up=self._breaker.is_up and self.counts.last_success_s > 0)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         """Ask the server; None when it does not answer, or must not be asked now."""
@@ -98,7 +90,7 @@ class ValkeyTier:
             self._failed(error)
             return None
         self._breaker.succeeded()
-        self._counts.succeeded()
+        self.counts.last_success_s = time.time()
         return answer
 
     def _greet(self) -> None:

@@ -18,7 +18,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from service.engine.startup.known_prompts import known_prompts
+from service.engine.startup.weight_formats import known_prompts
 from service.model.linear.cpu_backend import bfloat16_instead
 from service.model.linear.products import PackedProducts
 from service.model.model import Model

@@ -27,14 +27,14 @@ def known_answers(model: Model) -> list[NDArray[np.float32]]:
     return [(one if model.own.are_scores else normalize(one, dim=-1)).cpu().numpy() for one in raw]
 
 
-def check_forward(model: Model, answers: Sequence[NDArray[np.float32]] | None = None) -> None:
+def check_forward(model: Model, answers: Sequence[NDArray[np.float32]]) -> None:
     """Embed the model's probes packed together and the first alone, and hold them against the stock module's vectors.
 
     Nothing is shared between the two but the weights. Where each token has a vector, the worst counts. Images lie in a
     buffer of their own, never in the arena: the front may hold decoded images there.
 
     Args:
-        answers: `known_answers` of a stock module that cannot be run any more; asked for here when not given.
+        answers: `known_answers` of its stock module.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
@@ -43,8 +43,7 @@ def check_forward(model: Model, answers: Sequence[NDArray[np.float32]] | None = 
     pixels = b"".join(_bytes(probe) for probe in probes)
     runner = ModelRunner(model, memoryview(pixels))
     waiting = _waiting(runner, probes, model.own.whole_ask)
-    stock = known_answers(model) if answers is None else answers
-    wanted, ours = [*stock, stock[0]], list[NDArray[np.float32]]()
+    wanted, ours = [*answers, answers[0]], list[NDArray[np.float32]]()
     for batch in (waiting, waiting[:1]):
         found = runner.embed(batch)
         if model.own.are_scores:
@@ -55,12 +54,7 @@ def check_forward(model: Model, answers: Sequence[NDArray[np.float32]] | None = 
                 raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
             (numbers,) = row.values()
             ours.append(np.frombuffer(numbers, np.float32).reshape(wanted[len(ours)].shape))
-    _check_cosine(model, ours, wanted)
-
-
-def _check_cosine(model: Model, ours: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> None:
-    cosine = _least_cosine(ours, wanted, are_scores=model.own.are_scores)
-    least = MIN_COSINE[model.backbone.dtype]
+    cosine, least = _least_cosine(ours, wanted, are_scores=model.own.are_scores), MIN_COSINE[model.backbone.dtype]
     if not cosine >= least:
         raise ModelError("internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due")
 
@@ -88,27 +82,17 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe], ask: OutputAsk) -> li
     waiting: list[Waiting[torch.Tensor]] = []
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))
-        media = (_media(probe, slot),) if slot.num_bytes else ()
+        media: tuple[Media, ...] = ()
+        if slot.num_bytes:
+            is_pair = probe.pixels is not None and probe.pixels.ndim == 4
+            kind: MediaKind = "audio" if probe.samples is not None else "video" if is_pair else "image"
+            grid_thw, num_tokens = probe.grid_thw, probe.num_tokens
+            media = (
+                Media(key=b"", grid_thw=grid_thw, offset=probe.offset, num_tokens=num_tokens, kind=kind, slot=slot),
+            )
         plan = TokenPlan(probe.token_ids, probe.num_masked)
         request = Request(id=id_, plan=plan, media=media, asks=(ask,))
         features = [runner.encode(one, slot) for one in media]
         waiting.append(Waiting(request, 0.0, [*features]))
         start += slot.num_bytes
     return waiting
-
-
-def _media(probe: Probe, slot: PixelSlot) -> Media:
-    return Media(
-        key=b"",
-        grid_thw=probe.grid_thw,
-        offset=probe.offset,
-        num_tokens=probe.num_tokens,
-        kind=_kind(probe),
-        slot=slot,
-    )
-
-
-def _kind(probe: Probe) -> MediaKind:
-    if probe.samples is not None:
-        return "audio"
-    return "video" if probe.pixels is not None and probe.pixels.ndim == 4 else "image"  # two frames

@@ -4,22 +4,25 @@
 """
 
 import logging
+import random
 
 import torch
 
-from service.engine.startup.known_prompts import known_prompts
 from service.errors import ModelError
 from service.model.linear.cpu_backend import gemm_of_parts, is_float32_on_cpu
 from service.model.linear.int8_linear import Int8Linear
 from service.model.linear.linear import give_back
 from service.model.linear.products import torchs
 from service.model.model import Model
+from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 
 logger = logging.getLogger("cenote.engine")
 
 LEAST_COSINE = 0.99
 NUM_PROMPTS = 16
+_SEED = 20261121
+_FIRST_ID, _LAST_ID = 10, 4000
 
 
 def use_bfloat16(model: Model, *, with_decoder: bool) -> None:
@@ -80,3 +83,13 @@ def check_int8(language: LanguageModel, int8: LanguageModel) -> float:
         reason = f"--weights int8: cosine {least:.4f} against float32 on known prompts, at least {LEAST_COSINE} is due"
         raise ModelError("internal_error", reason)
     return least
+
+
+def known_prompts(num_embeddings: int, num_prompts: int) -> PackedBatch:
+    """Prompts of 8 to 63 random tokens from a vocabulary of so many, the same each time."""
+    draw = random.Random(_SEED)  # noqa: S311  # the same prompts each time, no secret
+    lengths = [draw.randrange(8, 64) for _ in range(num_prompts)]
+    last_id = min(_LAST_ID, num_embeddings - 1)
+    token_ids = [draw.randint(_FIRST_ID, last_id) for _ in range(sum(lengths))]
+    positions = torch.cat([torch.arange(length) for length in lengths]).expand(4, -1)
+    return PackedBatch(torch.tensor(token_ids), positions, lengths)

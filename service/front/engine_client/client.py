@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -220,7 +221,7 @@ class EngineClient:
                 if message.released:
                     self._take_back(message.released)
                 answered = list[tuple[Vector, list[int]]]()
-                for vector in message.vectors():
+                for vector in chain.from_iterable(block.vectors() for block in message.blocks):
                     if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                         if self._suspects.failed_runs:
                             self._suspects.clear(pending.request)

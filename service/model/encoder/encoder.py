@@ -114,7 +114,7 @@ class EncoderLayer:
 
     def run(self, states: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
         """`[num_tokens, width]` to new memory of the same shape."""
-        heads = self._query_key_value.project(states).view(len(states), 3 * self._num_heads, -1)
+        heads = self._query_key_value.project_new(states).view(len(states), 3 * self._num_heads, -1)
         mixed = _attend_alone(heads, groups[0]) if _is_alone(groups) else _attend(heads, groups)
         states = self._attention_norm.of(self._out.project_add(mixed, states))
         wide = self._widen.project_gelu(states)

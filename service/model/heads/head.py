@@ -55,7 +55,7 @@ class Modules(Protocol):
         ...
 
 
-class Head(Protocol):
+class Head:
     """One kind of output.
 
     Attributes:
@@ -66,64 +66,52 @@ class Head(Protocol):
         are_scores: its rows have no length that is scaled to 1: logits, and weights of the vocabulary's entries.
     """
 
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def hidden_size(self) -> int: ...  # noqa: D102
-    @property
-    def num_parameters(self) -> int: ...  # noqa: D102
-    @property
-    def needs(self) -> Needs: ...  # noqa: D102
-    @property
-    def are_scores(self) -> bool: ...  # noqa: D102
+    kind: str
+    hidden_size: int
+    num_parameters: int
+    needs: Needs = "all"
+    are_scores: bool = False
 
     @property
     def whole_ask(self) -> OutputAsk:
         """An ask for all numbers of its rows, in float32."""
-        ...
+        raise NotImplementedError
 
     def num_rows(self, plan: TokenPlan) -> int:
         """Number of vectors of a prompt."""
-        ...
+        raise NotImplementedError
 
     def rows(self, states: States, plans: Sequence[TokenPlan]) -> torch.Tensor:
         """Raw rows in the order of the batch, `[total_rows, hidden_size]`."""
-        ...
+        raise NotImplementedError
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:
         """The raw rows of a probe from the stock module's own forward, `[num_rows, hidden_size]`."""
-        ...
+        raise NotImplementedError
 
     def finish(
         self, rows: HeadRows, plans: Sequence[TokenPlan], asks: Sequence[Any], ranges: Ranges
     ) -> Sequence[Rows | None]:
         """Return the rows that each prompt's ask, of this head's kind, wants; None where a row is not valid."""
-        ...
+        raise NotImplementedError
 
     def keep(self, rows: HeadRows) -> list[bytes | None]:
-        """The rows of each prompt as the result cache has them; None where there are none, or one is not valid."""
-        ...
+        """The rows of each prompt as the result cache has them; None where there are none, or one is not valid.
+
+        Valid are those that are finite and, unless they are scores, have a direction.
+        """
+        norms = torch.linalg.vector_norm(rows.rows, dim=-1).tolist()  # in Python from here: torch's calls cost more
+        is_valid = [isfinite(norm) and (norm > 0 or self.are_scores) for norm in norms]
+        whole, bounds = rows.rows.cpu().numpy(), pairwise([0, *accumulate(rows.counts)])
+        return [
+            whole[start:stop].tobytes() if start < stop and all(is_valid[start:stop]) else None
+            for start, stop in bounds
+        ]
 
     def restore(self, kept: Sequence[bytes]) -> HeadRows:
         """Restore what `keep` gave, bit for bit."""
-        ...
+        whole = torch.frombuffer(bytearray().join(kept), dtype=torch.float32).view(-1, self.hidden_size)
+        return HeadRows(whole, [len(one) // (4 * self.hidden_size) for one in kept])
 
     def pack(self, products: PackedProducts) -> None:
         """Bring the head's own matrices into the layout of these products, where they are worth it."""
-        ...
-
-
-def keep_floats(rows: HeadRows, *, may_be_zero: bool = False) -> list[bytes | None]:
-    """`Head.keep` of rows of floats: valid are those that are finite and, unless they may be zero, have a direction."""
-    norms = torch.linalg.vector_norm(rows.rows, dim=-1).tolist()  # in Python from here: torch's calls cost more
-    is_valid = [isfinite(norm) and (norm > 0 or may_be_zero) for norm in norms]
-    whole, bounds = rows.rows.cpu().numpy(), pairwise([0, *accumulate(rows.counts)])
-    return [
-        whole[start:stop].tobytes() if start < stop and all(is_valid[start:stop]) else None for start, stop in bounds
-    ]
-
-
-def restore_floats(kept: Sequence[bytes], hidden_size: int) -> HeadRows:
-    """`Head.restore` of rows of floats."""
-    whole = torch.frombuffer(bytearray().join(kept), dtype=torch.float32).view(-1, hidden_size)
-    return HeadRows(whole, [len(one) // (4 * hidden_size) for one in kept])

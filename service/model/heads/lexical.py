@@ -13,17 +13,16 @@ import torch
 from safetensors.torch import load_file
 
 from service.errors import ModelError
-from service.model.backbone import Needs, StockRun
-from service.model.heads.head import HeadRows, Ranges
+from service.model.backbone import StockRun
+from service.model.heads.head import Head, HeadRows, Ranges
 from service.model.heads.tokens import Projection
-from service.model.linear.products import PackedProducts
 from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.plan import TokenPlan
 from service.outputs.sparse import SPARSE, SparseAsk, pack_sparse
 
 
-class LexicalHead:
+class LexicalHead(Head):
     """A `Head`: ``relu(projection(states))``.
 
     Args:
@@ -31,7 +30,6 @@ class LexicalHead:
     """
 
     kind = "sparse"
-    needs: Needs = "all"
     are_scores = True
 
     def __init__(self, projection: Projection, unused_ids: frozenset[int]) -> None:
@@ -78,13 +76,6 @@ class LexicalHead:
     def keep(self, rows: HeadRows) -> list[bytes | None]:
         """None of them: what is kept of a model is its first head's."""
         return [None] * len(rows.counts)
-
-    def restore(self, kept: Sequence[bytes]) -> HeadRows:
-        """Nothing was kept."""
-        raise NotImplementedError
-
-    def pack(self, products: PackedProducts) -> None:
-        """Nothing: it is small."""
 
 
 def read_head(path: Path, num_out: int, width: int, device: torch.device, dtype: torch.dtype) -> Projection:

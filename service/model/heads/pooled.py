@@ -4,14 +4,12 @@ An embedder's dense vector, and a reranker's logit.
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 
 from cenote_kernels import PoolingMode, finish
-from service.model.backbone import Needs, StockRun
-from service.model.heads.head import HeadRows, Modules, Ranges, keep_floats, restore_floats
-from service.model.linear.products import PackedProducts
+from service.model.backbone import StockRun
+from service.model.heads.head import Head, HeadRows, Modules, Ranges
 from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.dense import DenseAsk
@@ -19,7 +17,7 @@ from service.outputs.plan import TokenPlan
 from service.outputs.score import LOGIT, ScoreAsk
 
 
-class PooledHead:
+class PooledHead(Head):
     """A `Head`: ``modules(pool(states))``, of the kind `score` where that is one number.
 
     Args:
@@ -29,9 +27,9 @@ class PooledHead:
     def __init__(self, pooling: PoolingMode, modules: Modules, *, pools_rows: bool = False) -> None:
         self.hidden_size = modules.hidden_size
         self.num_parameters = modules.num_parameters
-        self.needs: Needs = "last" if pooling == "last_token" else "all"
+        self.needs = "last" if pooling == "last_token" else "all"
         self.are_scores = modules.hidden_size == 1
-        self.kind: Literal["dense", "score"] = "score" if self.are_scores else "dense"
+        self.kind = "score" if self.are_scores else "dense"
         self._pooling: PoolingMode = pooling
         self._modules = modules
         self._pools_rows = pools_rows
@@ -49,16 +47,15 @@ class PooledHead:
         """See `Head.rows`."""
         if any(plan.spans for plan in plans):
             states = states.of_spans([plan.spans for plan in plans])
-        return states.by_prompt(self._of(states))
-
-    def _of(self, states: States) -> torch.Tensor:
-        if self._pools_rows:
-            return States(self._modules(states.rows.float()), states.lengths).pooled(self._pooling)
-        return self._modules(states.pooled(self._pooling))
+        rows = self._modules(states.rows.float()) if self._pools_rows else states.rows
+        if len(rows) > len(states.lengths):
+            rows = States(rows, states.lengths).pooled(self._pooling)
+        made = rows if self._pools_rows else self._modules(rows.float())
+        return made if states.order is None else states.by_prompt(made)
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:
         """The stock module's logit, or modules after its states."""
-        return self._of(run) if isinstance(run, States) else run
+        return self.rows(run, ()) if isinstance(run, States) else run
 
     def finish(
         self, rows: HeadRows, plans: Sequence[TokenPlan], asks: Sequence[DenseAsk | ScoreAsk], ranges: Ranges
@@ -67,14 +64,3 @@ class PooledHead:
         dense = [LOGIT if isinstance(ask, ScoreAsk) else ask for ask in asks]
         counts = None if len(rows.rows) == len(asks) else rows.counts
         return finish(rows.rows, dense, num_vectors=counts, ranges=ranges)
-
-    def keep(self, rows: HeadRows) -> list[bytes | None]:
-        """See `Head.keep`; zero is a score."""
-        return keep_floats(rows, may_be_zero=self.are_scores)
-
-    def restore(self, kept: Sequence[bytes]) -> HeadRows:
-        """See `Head.restore`."""
-        return restore_floats(kept, self.hidden_size)
-
-    def pack(self, products: PackedProducts) -> None:
-        """Nothing: its modules run for one row of a prompt."""

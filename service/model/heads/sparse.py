@@ -21,9 +21,9 @@ from transformers import (
 )
 
 from service.checkpoint.sparse.splade_files import SpladePooling
-from service.model.backbone import Needs, StockRun
-from service.model.heads.head import HeadRows, Ranges
-from service.model.linear.products import PackedModule, PackedProducts, identity_rows, pack_modules
+from service.model.backbone import StockRun
+from service.model.heads.head import Head, HeadRows, Ranges
+from service.model.linear.products import TORCHS, PackedModule, PackedProducts, Products, pack_modules
 from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.plan import TokenPlan
@@ -47,7 +47,7 @@ LOGITS: Mapping[type[Any], Callable[[Any], Logits]] = {
 """The stock head by the stock class."""
 
 
-class SparseHead:
+class SparseHead(Head):
     """A `Head`: a weight for each entry of the vocabulary, most of them zero.
 
     Args:
@@ -60,7 +60,6 @@ class SparseHead:
     """
 
     kind = "sparse"
-    needs: Needs = "all"
     are_scores = True
 
     def __init__(self, whole: PreTrainedModel, how: SpladePooling) -> None:
@@ -69,7 +68,7 @@ class SparseHead:
         self.num_parameters = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
         self.logits = LOGITS[type(whole)](whole)
         self._whole, self._how = whole, how
-        self._products: PackedProducts | None = None
+        self._products: Products = TORCHS
 
     def pack(self, products: PackedProducts) -> None:
         """Its layers too, which cost as much as a small encoder."""
@@ -92,16 +91,15 @@ class SparseHead:
     def rows(self, states: States, plans: Sequence[TokenPlan]) -> torch.Tensor:
         """See `Head.rows`."""
         most = CHUNK_BYTES if states.rows.device.type == "cpu" else GPU_CHUNK_BYTES
-        whole = identity_rows if self._products is None else self._products.whole
-        num_at_once = whole(max(1, most // (self.hidden_size * FLOAT_BYTES)))
+        num_at_once = self._products.whole(max(1, most // (self.hidden_size * FLOAT_BYTES)))
         found = pool_logits(states.rows, states.bounds, self.chunk, self.hidden_size, self._how, num_at_once)
         return states.by_prompt(found)
 
     def chunk(self, states: torch.Tensor) -> torch.Tensor:
         """Logits of some tokens, `[num_tokens, width]` to `[num_tokens, vocabulary]`, float32."""
         num_tokens = len(states)
-        if self._products is not None:
-            states = pad(states, (0, 0, 0, self._products.fill(num_tokens) - num_tokens))
+        if num_padding := self._products.fill(num_tokens) - num_tokens:
+            states = pad(states, (0, 0, 0, num_padding))
         return self.logits(states)[:num_tokens].float()
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:

@@ -9,17 +9,16 @@ from torch.nn import functional
 
 from cenote_kernels import finish
 from service.checkpoint.late.token_projection import TokenProjection
-from service.model.backbone import Needs, StockRun
-from service.model.heads.head import HeadRows, Modules, Ranges, keep_floats, restore_floats
+from service.model.backbone import StockRun
+from service.model.heads.head import Head, HeadRows, Modules, Ranges
 from service.model.heads.token_pooling import pool_tokens
-from service.model.linear.products import PackedProducts
 from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.plan import TokenPlan
 from service.outputs.tokens import TokensAsk
 
 
-class TokensHead:
+class TokensHead(Head):
     """A `Head`: ``modules(states)``: template, text, visual tokens and what a query is filled with alike.
 
     Args:
@@ -27,8 +26,6 @@ class TokensHead:
     """
 
     kind = "tokens"
-    needs: Needs = "all"
-    are_scores = False
 
     def __init__(self, modules: Modules, *, is_beside: bool = False) -> None:
         self.hidden_size, self.num_parameters = modules.hidden_size, modules.num_parameters
@@ -72,17 +69,6 @@ class TokensHead:
         ranges = {} if self._is_beside else ranges
         found = finish(torch.cat(parts), asks, num_vectors=[len(part) for part in parts], ranges=ranges)
         return [row and {TokensAsk.row + dtype: one for dtype, one in row.items()} for row in found]
-
-    def keep(self, rows: HeadRows) -> list[bytes | None]:
-        """See `Head.keep`."""
-        return keep_floats(rows)
-
-    def restore(self, kept: Sequence[bytes]) -> HeadRows:
-        """See `Head.restore`."""
-        return restore_floats(kept, self.hidden_size)
-
-    def pack(self, products: PackedProducts) -> None:
-        """Nothing: a projection is small."""
 
 
 class Projection:

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 
 from service.model.linear.bf16_gemm import Gemm
-from service.model.linear.linear import Linear, Product, gelu_
+from service.model.linear.linear import Linear, Product
 
 NUM_PARTS: Final = 3
 STACKED_ROWS: Final = 256
@@ -53,7 +53,7 @@ def _at_least(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     return numbers if numbers.numel() >= num_wanted else numbers.new_empty(num_wanted)
 
 
-class Bf16x3Linear:
+class Bf16x3Linear(Product):
     """``x Wᵀ + b = x₀ Wᵀ + x₁ Wᵀ + x₂ Wᵀ + b`` where ``x = x₀ + x₁ + x₂`` and all four factors are bfloat16.
 
     The bias, if any, is float32. `scratch` is shared with the model's other products.
@@ -73,10 +73,6 @@ class Bf16x3Linear:
     def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
         return self._multiply(x, residual, 1.0)
-
-    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """See `Product`."""
-        return gelu_(self.project(x, memory))
 
     def _multiply(self, x: torch.Tensor, out: torch.Tensor, beta: float) -> torch.Tensor:
         for some, into in zip(torch.split(x, _BLOCK_ROWS), torch.split(out, _BLOCK_ROWS), strict=True):

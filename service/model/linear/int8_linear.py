@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import torch
 
-from service.model.linear.linear import Linear, gelu_
+from service.model.linear.linear import Linear, Product
 
 GREATEST: Final = 127
 GREATEST_IN_16_BITS: Final = 63
@@ -18,7 +18,7 @@ _LEAST_SCALE: Final = 1e-30
 """For rows of zeros: without, they would be divided by nothing."""
 
 
-class Int8Linear:
+class Int8Linear(Product):
     """``out[i] = s_i · t · (round(x_i / s_i) · round(W / t)ᵀ)``; t, by output, is its greatest number / 127.
 
     s_i, by row, is its greatest number / `greatest_row_integer`. Rows are shifted to unsigned integers: with signed
@@ -47,10 +47,6 @@ class Int8Linear:
         """See `Product`."""
         scales = _scales(x, self._greatest)
         return residual.addcmul_(self._multiply(x, scales), scales)
-
-    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """See `Product`."""
-        return gelu_(self.project(x, memory))
 
     def _multiply(self, x: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         zero = self._greatest + 1

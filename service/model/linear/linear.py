@@ -11,25 +11,37 @@ import torch
 from torch.nn.functional import silu
 
 
-class Product(Protocol):
+class Product:
     """A matrix product with a fixed weight."""
 
     num_outputs: int
 
     def project(self, x: torch.Tensor, memory: torch.Tensor, /) -> torch.Tensor:
         """``x Wᵀ + b``; `x` is `[rows, inputs]`, the result `[rows, num_outputs]`: `memory`, or memory of its own."""
-        ...
+        raise NotImplementedError
 
     def project_add(self, x: torch.Tensor, residual: torch.Tensor, /) -> torch.Tensor:
         """``residual + x Wᵀ + b``: `residual`, written over, or memory of its own."""
-        ...
+        raise NotImplementedError
 
     def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor, /) -> torch.Tensor:
         """``gelu(x Wᵀ + b)``, the one by tanh; otherwise as `project`."""
-        ...
+        return gelu_(self.project(x, memory))
 
 
-class Linear:
+class PackedProduct(Product):
+    """A `Product` that stands in for a stock module's layer, too."""
+
+    def project_new(self, x: torch.Tensor, /) -> torch.Tensor:
+        """``x Wᵀ + b`` in new memory."""
+        raise NotImplementedError
+
+    def project_gelu(self, x: torch.Tensor, /) -> torch.Tensor:
+        """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
+        raise NotImplementedError
+
+
+class Linear(Product):
     """A `Product` as torch computes it.
 
     Attributes:
@@ -53,10 +65,6 @@ class Linear:
         """See `Product`."""
         residual.addmm_(x, self._transposed)
         return residual if self.bias is None else residual.add_(self.bias)
-
-    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """See `Product`."""
-        return gelu_(self.project(x, memory))
 
     def part(self, start: int, stop: int) -> "Linear":
         """The outputs `start` to `stop` as a product of their own; shares the weight's memory."""

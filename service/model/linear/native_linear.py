@@ -6,14 +6,14 @@ nothing to be filled.
 
 import torch
 
-from cenote_kernels.cpu.product import PostOp, multiply, pack
-from service.model.linear.linear import Linear
+from cenote_kernels.cpu.product import multiply, pack
+from service.model.linear.linear import Linear, PackedProduct
 
 NATIVE_ROWS = 516
 """Rows of a block: two of the kernel's items."""
 
 
-class NativeLinear:
+class NativeLinear(PackedProduct):
     """A `Product` over a packed weight.
 
     Attributes:
@@ -24,25 +24,25 @@ class NativeLinear:
         self.num_outputs = linear.num_outputs
         self._weight = pack(linear.weight, linear.bias)
 
-    def project(self, x: torch.Tensor, memory: torch.Tensor | None = None) -> torch.Tensor:
-        """See `Product`; into new memory where none is offered."""
-        return self._multiply(x, memory, "")
+    def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        return multiply(x, self._weight, memory)
+
+    def project_new(self, x: torch.Tensor) -> torch.Tensor:
+        """``x Wᵀ + b`` in new memory."""
+        return multiply(x, self._weight, x.new_empty(len(x), self.num_outputs))
 
     def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
         return multiply(x, self._weight, residual, "add")
 
-    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor | None = None) -> torch.Tensor:
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        return self._multiply(x, memory, "gelu_tanh")
+        return multiply(x, self._weight, memory, "gelu_tanh")
 
     def project_gelu(self, x: torch.Tensor) -> torch.Tensor:
         """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
-        return self._multiply(x, None, "gelu_erf")
-
-    def _multiply(self, x: torch.Tensor, memory: torch.Tensor | None, post_op: PostOp) -> torch.Tensor:
-        out = x.new_empty(len(x), self.num_outputs) if memory is None else memory
-        return multiply(x, self._weight, out, post_op)
+        return multiply(x, self._weight, x.new_empty(len(x), self.num_outputs), "gelu_erf")
 
 
 class NativeGated:

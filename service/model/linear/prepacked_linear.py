@@ -12,13 +12,12 @@ where prompts are of all lengths. So rows come in the few numbers that `padded_r
 Source: torch `aten/src/ATen/native/mkldnn/Linear.cpp`; oneDNN's developer guide, inner product and post-ops.
 """
 
-from collections.abc import Callable
 from typing import Final, cast
 
 import torch
 from torch.nn import functional
 
-from service.model.linear.linear import Linear
+from service.model.linear.linear import Linear, PackedProduct, Product
 
 LAYOUT_ROWS: Final = 256
 """Rows that the layout is chosen for; others are as fast in it."""
@@ -35,67 +34,56 @@ def padded_rows(num_rows: int) -> int:
 
     Eight from `_MANY_ROWS` on. So more than 8 rows grow by a quarter at most, and many by an eighth.
     """
-    step = _step(1 << (num_rows - 1).bit_length() >> 1)
+    octave = 1 << (num_rows - 1).bit_length() >> 1
+    step = max(_LEAST_STEP, octave // (8 if octave >= _MANY_ROWS else 4))
     return -(-num_rows // step) * step
 
 
 def whole_rows(most: int) -> int:
     """The largest number of rows, up to `most`, that there is code for; 1 where there is none."""
-    step = _step(1 << most.bit_length() - 1)
+    octave = 1 << most.bit_length() - 1
+    step = max(_LEAST_STEP, octave // (8 if octave >= _MANY_ROWS else 4))
     return max(1, most // step * step)
 
 
-def _step(octave: int) -> int:
-    """Between the numbers of rows from `octave` to twice that."""
-    return max(_LEAST_STEP, octave // (8 if octave >= _MANY_ROWS else 4))
-
-
-class PrepackedLinear:
+class PrepackedLinear(PackedProduct):
     """A `Product` that has a copy of the weight, in another order, and gives every result in memory of its own.
 
     Attributes:
         num_outputs: width of what comes out.
+        weight: in oneDNN's layout.
+        bias: `[outputs]`, or None.
+        pointwise: oneDNN's products: `default` ends in a function of each number, `binary` in an operation.
     """
 
     def __init__(self, linear: Linear) -> None:
         self.num_outputs = linear.num_outputs
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), LAYOUT_ROWS)
-        self._bias = None if linear.bias is None else linear.bias.detach()
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), LAYOUT_ROWS)
+        self.pointwise = torch.ops.mkldnn._linear_pointwise
+        self.bias = None if linear.bias is None else linear.bias.detach()
 
-    def project(self, x: torch.Tensor, _memory: torch.Tensor | None = None) -> torch.Tensor:
+    def project(self, x: torch.Tensor, _memory: torch.Tensor) -> torch.Tensor:
         """``x Wᵀ + b``, `[..., outputs]`."""
-        return self._multiply(x, "none", "")
+        return cast(torch.Tensor, self.pointwise.default(x, self.weight, self.bias, "none", [], ""))
+
+    def project_new(self, x: torch.Tensor) -> torch.Tensor:
+        """The same."""
+        return cast(torch.Tensor, self.pointwise.default(x, self.weight, self.bias, "none", [], ""))
 
     def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """``residual + x Wᵀ + b``; `residual` stays as it is."""
-        return self._multiply_with(x, residual, "add")
+        return cast(torch.Tensor, self.pointwise.binary(x, residual, self.weight, self.bias, "add"))
 
-    def project_gelu_tanh(self, x: torch.Tensor, _memory: torch.Tensor | None = None) -> torch.Tensor:
+    def project_gelu_tanh(self, x: torch.Tensor, _memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        return self._multiply(x, "gelu", "tanh")
+        return cast(torch.Tensor, self.pointwise.default(x, self.weight, self.bias, "gelu", [], "tanh"))
 
     def project_gelu(self, x: torch.Tensor) -> torch.Tensor:
         """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
-        return self._multiply(x, "gelu", "none")
-
-    def project_silu(self, x: torch.Tensor) -> torch.Tensor:
-        """``silu(x Wᵀ + b)``."""
-        return self._multiply(x, "swish", "")
-
-    def project_times(self, x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-        """``factor · (x Wᵀ + b)``."""
-        return self._multiply_with(x, factor, "mul")
-
-    def _multiply(self, x: torch.Tensor, function: str, algorithm: str) -> torch.Tensor:
-        unary = torch.ops.mkldnn._linear_pointwise.default
-        return cast(torch.Tensor, unary(x, self._weight, self._bias, function, [], algorithm))
-
-    def _multiply_with(self, x: torch.Tensor, other: torch.Tensor, operation: str) -> torch.Tensor:
-        binary = torch.ops.mkldnn._linear_pointwise.binary
-        return cast(torch.Tensor, binary(x, other, self._weight, self._bias, operation))
+        return cast(torch.Tensor, self.pointwise.default(x, self.weight, self.bias, "gelu", [], "none"))
 
 
-class PaddedLinear:
+class PaddedLinear(Product):
     """A `Product` for any number of rows: those that there is code for as they are, others in blocks.
 
     The last block is filled up to a number of rows that there is code for.
@@ -107,28 +95,27 @@ class PaddedLinear:
 
     def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        return self._in_blocks(self._product.project, x, memory)
+        if _has_code(len(x)):
+            return self._product.project(x, memory)
+        for rows in _blocks_of(x):
+            memory[rows] = self._product.project_new(_padded(x[rows]))[: len(x[rows])]
+        return memory
 
     def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        return self._in_blocks(self._product.project_gelu_tanh, x, memory)
+        if _has_code(len(x)):
+            return self._product.project_gelu_tanh(x, memory)
+        for rows in _blocks_of(x):
+            memory[rows] = self._product.project_gelu_tanh(_padded(x[rows]), memory)[: len(x[rows])]
+        return memory
 
     def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
         if _has_code(len(x)):
             return self._product.project_add(x, residual)
         for rows in _blocks_of(x):
-            residual[rows] += self._product.project(_padded(x[rows]))[: len(x[rows])]
+            residual[rows] += self._product.project_new(_padded(x[rows]))[: len(x[rows])]
         return residual
-
-    def _in_blocks(
-        self, product: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, memory: torch.Tensor
-    ) -> torch.Tensor:
-        if _has_code(len(x)):
-            return product(x)
-        for rows in _blocks_of(x):
-            memory[rows] = product(_padded(x[rows]))[: len(x[rows])]
-        return memory
 
 
 def _has_code(num_rows: int) -> bool:
@@ -153,4 +140,5 @@ class PrepackedGated:
 
     def multiply(self, x: torch.Tensor) -> torch.Tensor:
         """See `GatedProduct`."""
-        return self._up.project_times(x, self._gate.project_silu(x))
+        gate = self._gate.pointwise.default(x, self._gate.weight, self._gate.bias, "swish", [], "")
+        return cast(torch.Tensor, self._gate.pointwise.binary(x, gate, self._up.weight, self._up.bias, "mul"))

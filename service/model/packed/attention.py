@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from cenote_kernels.cpu.attention import KeysValues
+from cenote_kernels.cpu.attention import NO_KEYS_VALUES, KeysValues
 from service.model.linear.cpu_backend import has_attention
 from service.model.packed import native_attention, varlen_attention
 from service.model.packed.segments import Group, SharedPrefix
@@ -63,7 +63,7 @@ def attend(
     scaling: float,
     out: torch.Tensor,
     window: AttentionWindow = CAUSAL,
-    prefix: KeysValues | None = None,
+    prefix: KeysValues = NO_KEYS_VALUES,
     beginnings: Sequence[SharedPrefix] = (),
 ) -> torch.Tensor:
     """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each prompt s by itself.
@@ -82,7 +82,7 @@ def attend(
     if has_attention(query.shape[-1], query.dtype, query.device):
         hashable, sides = tuple(groups), window.sides()  # the plan of a batch is kept from layer to layer
         return native_attention.attend(query, key, value, hashable, scaling, out, sides, prefix, tuple(beginnings))
-    if beginnings or prefix is not None:
+    if beginnings or len(prefix[0]):
         out[groups[-1].stop :].zero_()
         return _behind_prefixes(query, key, value, groups, beginnings, scaling, out, prefix)
     hides = any(group.num_masked for group in groups)
@@ -139,7 +139,7 @@ def attend_last(
     value: torch.Tensor,
     groups: Sequence[Group],
     scaling: float,
-    prefix: KeysValues | None = None,
+    prefix: KeysValues = NO_KEYS_VALUES,
     beginnings: Sequence[SharedPrefix] = (),
 ) -> torch.Tensor:
     """The same for the last token of each prompt only, which attends to all of its prompt.
@@ -159,7 +159,7 @@ def attend_last(
     if has_attention(query.shape[-1], query.dtype, query.device):
         hashable = tuple(groups)
         return native_attention.attend_last(query, key, value, hashable, scaling, prefix, tuple(beginnings))
-    if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
+    if not len(prefix[0]) and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []
     for group in groups:
@@ -169,7 +169,7 @@ def attend_last(
         for one in beginnings:
             if one.stop <= group.start < one.suffix_stop:
                 k, v = _put_before(key[one.start : one.stop], k), _put_before(value[one.start : one.stop], v)
-        if prefix is not None:
+        if len(prefix[0]):
             k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
@@ -219,7 +219,7 @@ def _behind_prefixes(
     beginnings: Sequence[SharedPrefix],
     scaling: float,
     out: torch.Tensor,
-    prefix: KeysValues | None,
+    prefix: KeysValues,
 ) -> torch.Tensor:
     """Causal attention by torch on a CPU, after prefixes that stand once: to them and to the rests, merged.
 
@@ -240,7 +240,7 @@ def _behind_prefixes(
     for one in beginnings:
         seen, rests = slice(one.start, one.stop), slice(one.stop, one.suffix_stop)
         _merge(query[rests], (key[seen], value[seen]), scaling, out[rests], sums[rests])
-    if prefix is not None:
+    if len(prefix[0]):
         used = slice(0, groups[-1].stop)
         _merge(query[used], prefix, scaling, out[used], sums[used])
     return out

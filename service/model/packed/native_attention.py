@@ -10,7 +10,7 @@ from functools import lru_cache
 import torch
 
 from cenote_kernels.cpu import attention as kernel
-from cenote_kernels.cpu.attention import AttentionPlan, KeySegment, KeysValues, QueryRun
+from cenote_kernels.cpu.attention import NO_KEYS_VALUES, AttentionPlan, KeySegment, KeysValues, QueryRun
 from service.model.packed.segments import Group, SharedPrefix
 
 BATCH, PREFIX = 0, 1
@@ -26,12 +26,12 @@ def attend(
     scaling: float,
     out: torch.Tensor,
     sides: tuple[int, int],
-    prefix: KeysValues | None = None,
+    prefix: KeysValues = NO_KEYS_VALUES,
     beginnings: tuple[SharedPrefix, ...] = (),
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend`; `sides` are its window's."""
     out[groups[-1].stop :].zero_()
-    plan = _plan(groups, beginnings, 0 if prefix is None else len(prefix[0]))
+    plan = _plan(groups, beginnings, len(prefix[0]))
     return kernel.attention(query, _sources(key, value, prefix), plan, scaling, sides, out)
 
 
@@ -41,11 +41,11 @@ def attend_last(
     value: torch.Tensor,
     groups: tuple[Group, ...],
     scaling: float,
-    prefix: KeysValues | None = None,
+    prefix: KeysValues = NO_KEYS_VALUES,
     beginnings: tuple[SharedPrefix, ...] = (),
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend_last`."""
-    plan = _plan_last(groups, beginnings, 0 if prefix is None else len(prefix[0]))
+    plan = _plan_last(groups, beginnings, len(prefix[0]))
     out = query.new_empty(query.shape)
     return kernel.attention(query, _sources(key, value, prefix), plan, scaling, ALL, out)
 
@@ -56,8 +56,8 @@ def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) ->
     return kernel.attention(query, [(key, value)], _plan_whole(len(query), len(key)), query.shape[-1] ** -0.5, ALL, out)
 
 
-def _sources(key: torch.Tensor, value: torch.Tensor, prefix: KeysValues | None) -> list[KeysValues]:
-    return [(key, value)] if prefix is None else [(key, value), prefix]
+def _sources(key: torch.Tensor, value: torch.Tensor, prefix: KeysValues) -> list[KeysValues]:
+    return [(key, value), prefix] if len(prefix[0]) else [(key, value)]
 
 
 @lru_cache(maxsize=8)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
-from service.model.packed.ragged import Index
 from service.outputs.plan import TokenPlan
+
+NO_INDEX = torch.zeros(0, dtype=torch.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,16 @@ class VisualTokens:
     Attributes:
         index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
         features: `[visual_tokens, feature_width]`, on the device.
-        numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. None: no two
+        numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. Empty: no two
             are, as far as is known.
     """
 
     index: torch.Tensor
     features: torch.Tensor
-    numbers: torch.Tensor | None = None
+    numbers: torch.Tensor = NO_INDEX
+
+
+NO_VISUAL = VisualTokens(NO_INDEX, torch.zeros(0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class PackedBatch:
         token_ids: `[total_tokens]`, int64.
         position_ids: `[rows, total_tokens]`, int64, as the model's `positions` gave them; each restarts per request.
         segment_lengths: tokens of each request.
-        visual: None when no request has an image.
+        visual: placeholders and features of its images.
         plans: of each request; empty where there is nothing to say but its tokens.
         tenants: whose each request is; empty where nothing of the batch may be kept.
     """
@@ -42,14 +45,9 @@ class PackedBatch:
     token_ids: torch.Tensor
     position_ids: torch.Tensor
     segment_lengths: list[int]
-    visual: VisualTokens | None = None
+    visual: VisualTokens = NO_VISUAL
     plans: Sequence[TokenPlan] = ()
     tenants: Sequence[str] = ()
-
-    @property
-    def visual_index(self) -> Index:
-        """`[visual_tokens]`: where the placeholders are, in packed order."""
-        return np.zeros(0, np.int64) if self.visual is None else self.visual.index.numpy()
 
     @property
     def num_masked(self) -> list[int]:

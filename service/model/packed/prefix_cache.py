@@ -17,9 +17,9 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from cenote_kernels.cpu.attention import KeysValues
+from cenote_kernels.cpu.attention import NO_KEYS_VALUES, KeysValues
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.ragged import Index, common_lengths
+from service.model.packed.segments import Index, common_lengths
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -63,17 +63,20 @@ class Prefix:
         return sum(layer.nbytes for layer in self.layers)
 
 
+NO_PREFIX = Prefix(0, ())
+
+
 @dataclass(frozen=True, slots=True)
 class PrefixUse:
     """Use of the cache by a forward.
 
     Attributes:
-        found: the beginning of all prompts of the batch, which need not be computed; None: there is none.
+        found: the beginning of all prompts of the batch, which need not be computed; without tokens there is none.
         num_to_keep: first tokens of the batch's first prompt that are to be kept; 0: none. Never with `found`.
         key: of those.
     """
 
-    found: Prefix | None = None
+    found: Prefix = NO_PREFIX
     num_to_keep: int = 0
     key: Key = ("", b"")
 
@@ -98,16 +101,16 @@ class PrefixCache:
     """The beginnings that are kept; the least recently used are given up first.
 
     Args:
-        max_bytes: of all of them.
-        tenant_share: part of that for one tenant by name.
+        tenant_share: part of `max_bytes` for one tenant by name.
 
     Attributes:
+        max_bytes: as given; 0 keeps nothing.
         num_bytes: of those that are kept.
-        num_reused: tokens that did not have to be computed, so far.
+        num_reused: tokens that did not have to be computed since somebody has set it to 0.
     """
 
     def __init__(self, max_bytes: int, tenant_share: float = 1.0) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._max_tenant_bytes = int(max_bytes * tenant_share)
         self.num_bytes = self.num_reused = 0
         self._kept: OrderedDict[Key, Prefix] = OrderedDict()
@@ -123,24 +126,23 @@ class PrefixCache:
             return NO_USE
         (tenant, *_), head, num_prompts = batch.tenants, _head(batch), len(batch.segment_lengths)
         found = self._find(head, list(dict.fromkeys(batch.tenants)))
-        num_found = 0 if found is None else found.num_tokens
-        least = num_found + LEAST_TOKENS
+        least = found.num_tokens + LEAST_TOKENS
         if num_to_keep := max(self._learn(tenant, head.first, least), self._alike(batch, head, least)):
-            return PrefixUse(None, num_to_keep, (tenant, head.first[:num_to_keep].tobytes()))
-        if num_found * num_prompts * LEAST_SHARE < len(batch.token_ids):
+            return PrefixUse(NO_PREFIX, num_to_keep, (tenant, head.first[:num_to_keep].tobytes()))
+        if found.num_tokens * num_prompts * LEAST_SHARE < len(batch.token_ids):
             return NO_USE
-        self.num_reused += num_found * num_prompts
+        self.num_reused += found.num_tokens * num_prompts
         return PrefixUse(found)
 
     def keep(self, key: Key, prefix: Prefix) -> None:
         """Keep a beginning, if there is room for it at all."""
         tenant, _ = key
-        most = self._max_tenant_bytes if tenant else self._max_bytes
+        most = self._max_tenant_bytes if tenant else self.max_bytes
         if prefix.num_bytes > most or key in self._kept:
             return
         while self._held(tenant) + prefix.num_bytes > most:
             self._give_up(next(one for one in self._kept if one[0] == tenant))
-        while self.num_bytes + prefix.num_bytes > self._max_bytes:
+        while self.num_bytes + prefix.num_bytes > self.max_bytes:
             self._give_up(next(iter(self._kept)))
         self._kept[key] = prefix
         self.num_bytes += prefix.num_bytes
@@ -151,17 +153,17 @@ class PrefixCache:
     def _give_up(self, key: Key) -> None:
         self.num_bytes -= self._kept.pop(key).num_bytes
 
-    def _find(self, head: CommonPrefix, tenants: Sequence[str]) -> Prefix | None:
+    def _find(self, head: CommonPrefix, tenants: Sequence[str]) -> Prefix:
         for length in sorted({one.num_tokens for one in self._kept.values()}, reverse=True):
             if length > head.num_alike:
                 continue
             tokens = head.first[:length].tobytes()
-            kept = [self._kept.get((tenant, tokens)) for tenant in tenants]
-            if all(kept):
-                for tenant in tenants:
-                    self._kept.move_to_end((tenant, tokens))
-                return kept[0]
-        return None
+            keys = [(tenant, tokens) for tenant in tenants]
+            if all(key in self._kept for key in keys):
+                for key in keys:
+                    self._kept.move_to_end(key)
+                return self._kept[keys[0]]
+        return NO_PREFIX
 
     def _learn(self, tenant: str, head: Index, least: int) -> int:
         """Compare a prompt with the tenant's recent ones: the length of a beginning to keep now, or 0."""
@@ -199,21 +201,24 @@ class LayerPrefixes:
         self._use = use
         self._rows = rows
         self._made: list[torch.Tensor] = []
-        self._found = iter(() if use.found is None else use.found.layers)
+        self._found = iter(use.found.layers)
 
-    def next(self, own: torch.Tensor) -> KeysValues | None:
+    def next(self, own: torch.Tensor) -> KeysValues:
         """Keys and values in front of those of the next layer's rows, `own` `[rows, 2 · kv_heads, head_dim]`."""
         if self._use.num_to_keep:
             self._made.append(own.index_select(0, self._rows))
-        if (found := next(self._found, None)) is None:
-            return None
-        keys, values = found.chunk(2, dim=1)
+        if not self._use.found.num_tokens:
+            return NO_KEYS_VALUES
+        keys, values = next(self._found).chunk(2, dim=1)
         return keys, values
 
     def keep_in(self, cache: PrefixCache) -> None:
         """Hand what was made to the cache."""
         if self._made:
             cache.keep(self._use.key, Prefix(self._use.num_to_keep, tuple(self._made)))
+
+
+NO_PREFIXES = LayerPrefixes(NO_USE, torch.zeros(0, dtype=torch.int64))
 
 
 def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
@@ -226,7 +231,7 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
         token_ids=batch.token_ids[left],
         position_ids=batch.position_ids[:, left],
         segment_lengths=(lengths - num_tokens).tolist(),
-        visual=visual and replace(visual, index=torch.from_numpy(np.searchsorted(left, visual.index.numpy()))),
+        visual=replace(visual, index=torch.from_numpy(np.searchsorted(left, visual.index.numpy()))),
     )
 
 
@@ -244,7 +249,7 @@ def _head(batch: PackedBatch) -> CommonPrefix:
 
 def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Index:
     """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
-    visual_index = batch.visual_index
+    visual_index = batch.visual.index.numpy()
     after_last = np.append(visual_index, starts[-1] + lengths[-1])
     return np.minimum(after_last[np.searchsorted(visual_index, starts)] - starts, lengths)
 

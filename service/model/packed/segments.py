@@ -19,9 +19,11 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.model.packed.ragged import Index, common_lengths, ragged_arange
+Index = NDArray[np.int64]
 
+NO_NUMBERS: Final[Index] = np.zeros(0, np.int64)
 LEAST_SHARE = 12
 """Sharing starts where it saves one token in so many: spreading rows for attention and back costs about 3 % of a
 token's work (8 % in a narrow model)."""
@@ -86,6 +88,19 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Between rows, where a shared token is computed once, and places, where prompts stand whole or after a beginning.
+
+    Attributes:
+        row_of_place: `[num_places]`.
+        place_of_row: `[num_rows]`, the place whose result each row takes.
+    """
+
+    row_of_place: Index
+    place_of_row: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Segments:
     """The row that computes each token of a batch, and its place in attention.
 
@@ -95,8 +110,7 @@ class Segments:
         order: `[num_segments]`, the prompts in attention's order: after each beginning, then others, shortest first.
         groups: the same prompts, those of equal length and as many hidden tokens together.
         beginnings: that stand once in attention's order, with places of their own between the groups.
-        unfold: `[num_places]`, the row of each place in attention's order; None where rows and places are the same.
-        fold: `[num_rows]`, the place whose result each row takes; None with `unfold`.
+        spread: between rows and places in attention's order; None where they are the same.
     """
 
     tokens: Index
@@ -104,15 +118,14 @@ class Segments:
     order: Index
     groups: tuple[Group, ...]
     beginnings: tuple[SharedPrefix, ...]
-    unfold: Index | None
-    fold: Index | None
+    spread: Spread | None
 
 
 def plan_segments(
     token_ids: Index,
     lengths: Sequence[int],
     visual_index: Index,
-    visual_numbers: Index | None = None,
+    visual_numbers: Index = NO_NUMBERS,
     *,
     may_share: bool = True,
     may_part: bool = False,
@@ -126,7 +139,7 @@ def plan_segments(
     Args:
         token_ids: `[num_tokens]`, prompts one after the other.
         visual_index: `[visual_tokens]`, where placeholders are, ascending.
-        visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; None: no two are.
+        visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; empty: no two are.
         may_share: False keeps one row per token.
         may_part: attention knows beginnings.
         num_masked: tokens at the end of each prompt that none attends to; empty where there are none.
@@ -135,7 +148,7 @@ def plan_segments(
     starts = np.cumsum(sizes) - sizes
     by_text, shared = [0], np.zeros(len(sizes), np.int64)
     if may_share and len(sizes) > 1:
-        numbers = np.arange(len(visual_index)) if visual_numbers is None else visual_numbers
+        numbers = visual_numbers if len(visual_numbers) else np.arange(len(visual_index))
         what = token_ids.copy()
         what[visual_index] = token_ids.max() + 1 + numbers
         by_text, shared = _common_beginnings(what, starts, sizes)
@@ -145,13 +158,21 @@ def plan_segments(
     held = {prompt for one in apart for prompt in one.prompts}
     parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(sizes)) if prompt not in held))]
     order, groups, beginnings = _attention_order(parts, lengths, num_masked if any(num_masked) else [0] * len(sizes))
-    row, tokens = _rows(starts, sizes, order, by_text, shared)
-    unfold = fold = None
+    own = sizes - shared
+    first_row = np.empty_like(own)  # rows of one prompt lie together, shortest prompt first
+    first_row[order] = np.cumsum(own[order]) - own[order]
+    row, computed = ragged_arange(first_row - shared, sizes), np.arange(sizes.sum())
     if shared.any():
-        unfold = row[_places(parts, order, starts, sizes)]
-        fold = np.empty(len(tokens), np.int64)
-        fold[unfold] = np.arange(len(unfold))
-    return Segments(tokens, row, order, groups, beginnings, unfold, fold)
+        same = _first_alike(starts, sizes, by_text, shared)
+        row, computed = row[same], np.flatnonzero(same == computed)
+    tokens, spread = np.empty(len(computed), np.int64), None
+    tokens[row[computed]] = computed
+    if shared.any():
+        row_of_place = row[_places(parts, order, starts, sizes)]
+        place_of_row = np.empty(len(tokens), np.int64)
+        place_of_row[row_of_place] = np.arange(len(row_of_place))
+        spread = Spread(row_of_place, place_of_row)
+    return Segments(tokens, row, order, groups, beginnings, spread)
 
 
 def _attention_order(
@@ -237,20 +258,6 @@ def _common_beginnings(what: Index, starts: Index, lengths: Index) -> tuple[list
     return by_text, shared
 
 
-def _rows(starts: Index, lengths: Index, order: Index, by_text: Sequence[int], shared: Index) -> tuple[Index, Index]:
-    """The row of each token, and the token of each row: rows of one prompt lie together, shortest prompt first."""
-    own = lengths - shared
-    first_row = np.empty_like(own)
-    first_row[order] = np.cumsum(own[order]) - own[order]
-    row, computed = ragged_arange(first_row - shared, lengths), np.arange(lengths.sum())
-    if shared.any():
-        same = _first_alike(starts, lengths, by_text, shared)
-        row, computed = row[same], np.flatnonzero(same == computed)
-    tokens = np.empty(len(computed), np.int64)
-    tokens[row[computed]] = computed
-    return row, tokens
-
-
 def _first_alike(starts: Index, lengths: Index, by_text: Sequence[int], shared: Index) -> Index:
     """Of each token the one whose row computes it: itself, unless its prompt shares it.
 
@@ -293,3 +300,31 @@ def _best(by_text: Sequence[int], common: Index, lengths: Index) -> list[Shared]
     if whole.num_tokens >= LEAST_PREFIX and whole.num_saved >= sum(part.num_saved for part in parts):
         return [whole]
     return parts
+
+
+def ragged_arange(starts: Index, lengths: Index) -> Index:
+    """``concat(arange(start, start + length) for start, length in zip(starts, lengths))``.
+
+    Args:
+        starts: `[num]`.
+        lengths: `[num]`, 0 or more each.
+    """
+    places: Index = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return places
+
+
+def common_lengths(values: Index, ones: Index, others: Index, limits: Index) -> Index:
+    """Number of values that each of some pairs of stretches has in common at its start, `[num_pairs]`.
+
+    Args:
+        values: of which they are stretches.
+        ones: `[num_pairs]`, the start of the one of each pair.
+        others: `[num_pairs]`, the start of the other.
+        limits: `[num_pairs]`, the length of the shorter.
+    """
+    pair = np.repeat(np.arange(len(limits)), limits)
+    place = ragged_arange(np.zeros_like(limits), limits)
+    unequal = np.flatnonzero(values[ones[pair] + place] != values[others[pair] + place])[::-1]
+    common = limits.copy()
+    common[pair[unequal]] = place[unequal]  # backwards: the first of each pair is written last, and stays
+    return common

@@ -13,10 +13,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLay
 
 from cenote_kernels.cpu.rows import apply_rope, rms_norm
 from service.model.linear.linear import Product, fuse
-from service.model.linear.products import PackedProducts, Products
-
-BLOCK_ROWS = 1024
-"""Rows of a block, about: with 256 the matrix product is 10 % slower, with all at once the fresh pages cost 15 %."""
+from service.model.linear.products import Products
 
 StockLayer = Qwen3VLTextDecoderLayer | Qwen3DecoderLayer
 """Of the same modules under the same names."""
@@ -60,7 +57,7 @@ class DecoderLayer:
         self._out = make(fuse([attention.o_proj]))
         self._gated = products.gate(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
         self._down = make(fuse([layer.mlp.down_proj]))
-        self._block_rows = products.block_rows if isinstance(products, PackedProducts) else None
+        self._blocks = products.blocks
         before, after = layer.input_layernorm, layer.post_attention_layernorm
         self._attention_norm = (before.weight.detach().float(), before.variance_epsilon)
         self._mlp_norm = (after.weight.detach().float(), after.variance_epsilon)
@@ -79,7 +76,7 @@ class DecoderLayer:
     def project(self, heads: HeadProjection, states: torch.Tensor, angles: Angles) -> torch.Tensor:
         """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
         out, num_turned = states.new_empty(len(states), heads.product.num_outputs), len(heads.norms)
-        blocks = _blocks(len(states), self._block_rows)
+        blocks = self._blocks(len(states))
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block, own = states[rows], out[rows]
@@ -94,7 +91,7 @@ class DecoderLayer:
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
         mixed = mixed.flatten(1)
-        blocks = _blocks(len(states), self._block_rows)
+        blocks = self._blocks(len(states))
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block = states[rows]
@@ -103,12 +100,3 @@ class DecoderLayer:
             after = self._down.project_add(self._gated.multiply(normed), between)
             if after is not block:
                 block.copy_(after)
-
-
-def _blocks(num_rows: int, block_rows: int | None) -> list[slice]:
-    """Blocks of so many rows, as packed products want them, the last of the rest.
-
-    Others are of about equal size, the first the largest: a last one of few rows would cost as much as many.
-    """
-    size = block_rows or -(-num_rows // max(1, round(num_rows / BLOCK_ROWS)))
-    return [slice(start, min(start + size, num_rows)) for start in range(0, num_rows, size)]

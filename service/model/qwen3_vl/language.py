@@ -14,33 +14,31 @@ from torch.nn import functional
 from transformers import Qwen3Model, Qwen3VLModel
 
 from cenote_kernels import scatter
+from cenote_kernels.cpu.attention import NO_KEYS_VALUES
 from cenote_kernels.cpu.rows import rms_norm
-from service.model.backbone import Needs
 from service.model.linear.linear import give_back
 from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
+from service.model.packed.prefix_cache import NO_PREFIXES, NO_USE, LayerPrefixes, PrefixCache, without
 from service.model.packed.segments import Group, SharedPrefix, plan_segments
 from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer
-from service.model.states import States
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Between rows, where a shared token is computed once, and places, where prompts stand whole or after a beginning.
+    """Between rows and places; see `Segments`.
 
     Attributes:
         groups: prompts of one length, in attention's order.
         beginnings: of prompts whose rests are in groups.
-        row_of_place: `[num_places]`, on the device; None where rows and places are the same.
-        place_of_row: `[num_rows]`, the place whose result each row takes; None likewise. Filling takes any.
+        spread: `Spread` on the device, `row_of_place` and `place_of_row`; None where they are the same. Filling takes
+            any place.
     """
 
     groups: tuple[Group, ...]
     beginnings: tuple[SharedPrefix, ...]
-    row_of_place: torch.Tensor | None
-    place_of_row: torch.Tensor | None
+    spread: tuple[torch.Tensor, torch.Tensor] | None
 
 
 class LanguageModel:
@@ -49,7 +47,7 @@ class LanguageModel:
     Attributes:
         may_share: compute a beginning that prompts of a batch have in common once.
         layers: run in order.
-        prefixes: beginnings that are kept from forward to forward; None keeps none.
+        prefixes: beginnings that are kept from forward to forward.
     """
 
     def __init__(
@@ -59,16 +57,16 @@ class LanguageModel:
         stock: Any = getattr(model, "language_model", model)
         layers, last = cast(list[StockLayer], list(stock.layers)), len(stock.layers) - 1
         self.may_share = may_share
-        self.prefixes: PrefixCache | None = None
+        self.prefixes = PrefixCache(0)
         self.embed_tokens = stock.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
-        self._packed = products if isinstance(products, PackedProducts) else None
+        self._products = products
         self._dtype = self.embed_tokens.weight.dtype
         made: list[DecoderLayer] = []
         for index, layer in enumerate(layers):
             made.append(DecoderLayer(layer, products, index == last))
-            if self._packed is not None:
+            if isinstance(products, PackedProducts):
                 give_back(layer)
         self.layers: Sequence[DecoderLayer] = made
         self._norm = (stock.norm.weight.detach().float(), stock.norm.variance_epsilon)
@@ -77,7 +75,7 @@ class LanguageModel:
     def in_bfloat16(self, layers: Sequence[DecoderLayer], products: PackedProducts) -> "LanguageModel":
         """The same decoder with others of bfloat16 and these products in the place of its layers."""
         other = copy(self)
-        other.layers, other._dtype, other._packed = layers, torch.bfloat16, products
+        other.layers, other._dtype, other._products = layers, torch.bfloat16, products
         return other
 
     @torch.inference_mode()
@@ -96,24 +94,25 @@ class LanguageModel:
         Source: transformers 5.23 `Qwen3VLModel.forward` and `Qwen3VLTextModel.forward`; DeepStack, Meng et al. 2024
         (arXiv 2406.04334).
         """
-        use = self.prefixes.look(batch) if self.prefixes is not None and last_only else NO_USE
-        if use.found is not None:
+        use = self.prefixes.look(batch) if self.prefixes.max_bytes and last_only else NO_USE
+        if use.found.num_tokens:
             batch = without(batch, use.found.num_tokens)
-        visual, visual_index = batch.visual, batch.visual_index
-        numbers = None if visual is None or visual.numbers is None else visual.numbers.numpy()
+        visual, fill = batch.visual, self._products.pad_blocks
+        visual_index = visual.index.numpy()
         segments = plan_segments(
             batch.token_ids.numpy(),
             batch.segment_lengths,
             visual_index,
-            numbers,
+            visual.numbers.numpy(),
             may_share=self.may_share,
             may_part=self.device.type == "cpu",
         )
-        num_padding = self._num_padding(len(segments.tokens))
+        num_rows = len(segments.tokens)
+        num_padding = fill(num_rows) - num_rows  # nobody reads those, there is code for so many
         tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_padding)))
         states = self.embed_tokens(batch.token_ids[tokens].to(self.device)).to(self._dtype)
         visual_rows, levels = segments.row[visual_index], list[torch.Tensor]()
-        if visual is not None:
+        if len(visual_index):
             features = visual.features
             rows, first = np.unique(visual_rows, return_index=True)
             if len(rows) < len(visual_rows):  # DeepStack adds: a row that prompts share gets its features once
@@ -123,13 +122,11 @@ class LanguageModel:
         main, deepstack = levels[:1], levels[1:]
         for level in main:
             scatter(states, to_rows, level)
-        unfold, fold = segments.unfold, segments.fold
-        placement = Placement(
-            segments.groups,
-            segments.beginnings,
-            None if unfold is None else torch.as_tensor(unfold, device=self.device),
-            None if fold is None else torch.as_tensor(np.pad(fold, (0, num_padding)), device=self.device),
-        )
+        spread = None
+        if (found := segments.spread) is not None:
+            both = found.row_of_place, np.pad(found.place_of_row, (0, num_padding))
+            spread = torch.as_tensor(both[0], device=self.device), torch.as_tensor(both[1], device=self.device)
+        placement = Placement(segments.groups, segments.beginnings, spread)
         positions = batch.position_ids[:, tokens].to(self.device)
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
         angle_dtype = torch.float32 if self.device.type == "cpu" else self._dtype
@@ -137,11 +134,13 @@ class LanguageModel:
             table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
             for table in self._rotary(states, counted)
         )
-        prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
+        prefixes = NO_PREFIXES
+        if use is not NO_USE:
+            prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
         last = None
         if last_only:
             places = np.cumsum(batch.segment_lengths)[segments.order] - 1
-            rows = np.pad(segments.row[places], (0, self._num_padding(len(places))))
+            rows = np.pad(segments.row[places], (0, fill(len(places)) - len(places)))
             last = torch.as_tensor(rows, device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
@@ -150,7 +149,7 @@ class LanguageModel:
             _run(layer, states, (cos, sin), placement, prefixes)
             if index < len(deepstack):
                 scatter(states, to_rows, deepstack[index], add=True)
-        if self.prefixes is not None:
+        if prefixes is not NO_PREFIXES:
             prefixes.keep_in(self.prefixes)
         if last is not None:
             states = states[last]
@@ -158,24 +157,14 @@ class LanguageModel:
         order = np.argsort(segments.order) if last_only else segments.row
         return normed[torch.as_tensor(order, device=self.device)]
 
-    def states(self, batch: PackedBatch, needs: Needs) -> States:
-        """`forward` as heads read it."""
-        if needs == "last":
-            return States(self.forward(batch, last_only=True), [1] * len(batch.segment_lengths))
-        return States(self.forward(batch), batch.segment_lengths)
-
-    def _num_padding(self, num_rows: int) -> int:
-        """Rows after these that nobody reads, so that there is code for their number."""
-        return self._packed.pad_blocks(num_rows) - num_rows if self._packed is not None else 0
-
 
 def _run(
     layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement, prefixes: LayerPrefixes
 ) -> None:
     places = layer.project(layer.all_heads, states, angles)
-    prefix = prefixes.next(places[:, layer.num_heads :])
-    if placement.row_of_place is not None:
-        places = places.index_select(0, placement.row_of_place)
+    prefix = NO_KEYS_VALUES if prefixes is NO_PREFIXES else prefixes.next(places[:, layer.num_heads :])
+    if placement.spread is not None:
+        places = places.index_select(0, placement.spread[0])
     query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
     mixed = attend(
         query,
@@ -187,8 +176,8 @@ def _run(
         prefix=prefix,
         beginnings=placement.beginnings,
     )
-    if placement.place_of_row is not None:
-        mixed = mixed.index_select(0, placement.place_of_row)
+    if placement.spread is not None:
+        mixed = mixed.index_select(0, placement.spread[1])
     layer.finish(states, mixed)
 
 
@@ -207,9 +196,9 @@ def _run_last(
     few = states[last]
     query = layer.project(layer.query_heads, few, (angles[0][last], angles[1][last]))
     places = layer.project(layer.key_value_heads, states, angles)
-    prefix = prefixes.next(places)
-    if placement.row_of_place is not None:
-        places = places.index_select(0, placement.row_of_place)
+    prefix = NO_KEYS_VALUES if prefixes is NO_PREFIXES else prefixes.next(places)
+    if placement.spread is not None:
+        places = places.index_select(0, placement.spread[0])
     key, value = places.chunk(2, dim=1)
     mixed = attend_last(query, key, value, placement.groups, layer.scaling, prefix, placement.beginnings)
     layer.finish(few, functional.pad(mixed, (0, 0, 0, 0, 0, len(few) - len(mixed))))

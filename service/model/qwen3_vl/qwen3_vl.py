@@ -1,6 +1,6 @@
 """Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
-from service.model.backbone import Grid, Needs, Probe, Tower
+from service.model.backbone import Backbone, Grid, Needs, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
 from service.model.linear.cpu_backend import packed_products, packed_products_of_tower
@@ -29,7 +29,7 @@ TEMPORAL = 2
 """Frames of a patch."""
 
 
-class Qwen3VL:
+class Qwen3VL(Backbone):
     """A `Backbone`.
 
     Attributes:
@@ -38,17 +38,12 @@ class Qwen3VL:
         language: packed prompts to hidden states; `--weights int8` puts another in its place.
     """
 
-    positions = staticmethod(mrope_positions)
-    """`[4, num_tokens]`: plain, temporal, height, width."""
-
     def __init__(self, stock: Qwen3VLModel) -> None:
+        super().__init__(stock)
         self.stock = stock
         self.vision = VisionTower(stock)
         self.language = LanguageModel(stock)
         self.width = self.language.hidden_size
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
-        self.device = self.language.device
-        self.dtype = stock.dtype
         self.placeholder_ids = {"image": stock.config.image_token_id, "video": stock.config.video_token_id}
         self.patch_size = PATCH
 
@@ -95,13 +90,18 @@ class Qwen3VL:
         width = config.out_hidden_size * (1 + len(config.deepstack_visual_indexes))
         return Tower(self.stock.visual, config.to_json_string(), width, self.vision.dtype)
 
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[4, num_tokens]`: plain, temporal, height, width."""
+        return mrope_positions(num_tokens, placeholders)
+
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         """Main features and deepstack levels side by side."""
         return self.vision.encode(pixels)
 
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """See `Backbone.states`."""
-        return self.language.states(batch, needs)
+        lengths = [1] * len(batch.segment_lengths) if needs == "last" else batch.segment_lengths
+        return States(self.language.forward(batch, last_only=needs == "last"), lengths)
 
     def probes(self) -> Sequence[Probe]:
         """An image, a pair of frames and two texts, of which three begin alike: a common beginning, and without."""

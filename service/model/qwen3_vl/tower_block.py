@@ -65,8 +65,14 @@ class TowerBlock:
     def run(self, states: torch.Tensor, tables: GridTables, space: Workspace) -> None:
         """Change `states`, `[patches, hidden]`, in place."""
         chunks = [slice(start, start + space.chunk) for start in range(0, len(states), space.chunk)]
-        for rows in chunks:
-            self._project(states[rows], tables, rows, space)
+        for rows in chunks:  # queries, keys and values, the first two turned in float32, to where attention reads them
+            chunk = states[rows]
+            projected = self._qkv.project(self._norms[0](chunk), space.projected[: len(chunk)])
+            heads = projected.view(len(chunk), 3, self._num_heads, -1).unbind(1)
+            into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
+            for number in range(2):
+                apply_rope(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
+            into[2].copy_(heads[2])
         query, key, value = space.query_key_value
         attended = attend_whole(*(one[0].transpose(0, 1) for one in (query, key, value)))
         for rows in chunks:
@@ -76,15 +82,6 @@ class TowerBlock:
             after = self._narrow.project_add(wide, between)
             if after is not chunk:
                 chunk.copy_(after)
-
-    def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
-        """Queries, keys and values of some rows, the first two turned in float32, to where attention reads them."""
-        projected = self._qkv.project(self._norms[0](states), space.projected[: len(states)])
-        heads = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
-        into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
-        for number in range(2):
-            apply_rope(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
-        into[2].copy_(heads[2])
 
 
 class TowerMerger:

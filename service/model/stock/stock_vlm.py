@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
-from service.model.backbone import Grid, Needs, Probe, StockRun, Tower
+from service.model.backbone import Backbone, Grid, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
@@ -26,7 +26,7 @@ BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
 """Visual tokens of the known image."""
 
 
-class StockVlm:
+class StockVlm(Backbone):
     """A `Backbone`.
 
     Args:
@@ -46,6 +46,7 @@ class StockVlm:
         counts_plainly: bool = False,
         of_image: bool = False,
     ) -> None:
+        super().__init__(stock)
         self.stock = cast(Any, stock)  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
         self._language: Any = self.stock.language_model
         self._language.config._attn_implementation = PACKED
@@ -55,9 +56,6 @@ class StockVlm:
         self._counts_plainly = counts_plainly
         self._of_image = of_image
         self.width: int = self._language.config.hidden_size
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
-        self.device = stock.device
-        self.dtype = stock.dtype
         self.placeholder_ids = {"image": int(self.stock.config.image_token_id)}
 
     @property
@@ -83,11 +81,11 @@ class StockVlm:
     @torch.inference_mode()
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """See `Backbone.states`."""
-        lengths, visual = batch.segment_lengths, batch.visual_index
+        lengths, visual = batch.segment_lengths, batch.visual.index.numpy()
         plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
         tokens = torch.from_numpy(plan.tokens)
         hidden = self._language.embed_tokens(batch.token_ids[tokens].to(self.device))
-        if batch.visual is not None:
+        if len(visual):
             scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
         rows: torch.Tensor = self._language(
             inputs_embeds=hidden[None],
@@ -140,9 +138,6 @@ class StockVlm:
         finally:
             self.stock.rope_deltas = None
         return states
-
-    def prepack(self) -> None:
-        """Nothing: its stock layers run as they are."""
 
 
 def _images(lengths: Sequence[int], visual: NDArray[np.int64]) -> list[list[tuple[int, int]]]:

@@ -11,8 +11,8 @@ has Qwen3's, whose layers are those of Qwen3-VL's decoder: prompts compute what 
 token is pooled, the last layer runs for that token alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,12 +26,11 @@ from transformers import PreTrainedModel, Qwen3Model
 
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
-from service.model.backbone import Grid, Needs, Probe, StockRun
+from service.model.backbone import Backbone, Grid, Needs, Probe, StockRun
 from service.model.encoder.encoder import SHORT_THREADS, Encoder
 from service.model.encoder.stock_weights import stock_weights
 from service.model.linear.cpu_backend import packed_products
-from service.model.linear.products import PackedProducts, pack_modules
-from service.model.linear.threads import one_thread
+from service.model.linear.products import TORCHS, PackedProducts, Products, pack_modules
 from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
@@ -56,7 +55,7 @@ NUM_PADS = 3
 """Padding of the stock side's prompts in the known-answer check, so that its masks are looked at too."""
 
 
-class TextEncoder:
+class TextEncoder(Backbone):
     """A `Backbone` without images, on the layers of a stock module.
 
     Args:
@@ -70,10 +69,6 @@ class TextEncoder:
         language: our decoder on the stock module's weights; None where its layers are others.
     """
 
-    placeholder_ids: Mapping[str, int] = {}
-    tower = None
-    patch_size = 1
-
     def __init__(
         self,
         stock: PreTrainedModel,
@@ -82,10 +77,8 @@ class TextEncoder:
         *,
         masks_tokens: bool = False,
     ) -> None:
+        super().__init__(stock)
         self.stock = stock
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
-        self.device = stock.device
-        self.dtype = stock.dtype
         self.is_packed = bool(getattr(stock, "_supports_attention_backend", False))
         self._config: Any = stock.config
         self.width: int = self._config.hidden_size
@@ -97,7 +90,7 @@ class TextEncoder:
         self.language = LanguageModel(stock) if isinstance(stock, Qwen3Model) and _is_plain(stock.config) else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
-        self._products: PackedProducts | None = None
+        self._products: Products = TORCHS
 
     @classmethod
     def load(
@@ -152,19 +145,12 @@ class TextEncoder:
         """`[1, num_tokens]`, from 0, or from after the padding's number."""
         return np.arange(self._first_position, self._first_position + num_tokens, dtype=np.int64)[None]
 
-    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        """No text model is given images; the front refuses them.
-
-        Raises:
-            ModelError: always.
-        """
-        raise ModelError("internal_error", "this model takes text only; the front should have refused the image")
-
     @torch.inference_mode()
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """See `Backbone.states`; all but our decoder give those of all tokens."""
         if self.language is not None:
-            return self.language.states(batch, needs)
+            lengths = [1] * len(batch.segment_lengths) if needs == "last" else batch.segment_lengths
+            return States(self.language.forward(batch, last_only=needs == "last"), lengths)
         if self._separator is not None:
             types = [token_types(ids, self._separator) for ids in torch.split(batch.token_ids, batch.segment_lengths)]
             batch = replace(batch, position_ids=torch.cat([batch.position_ids, torch.cat(types)[None]]))
@@ -174,7 +160,7 @@ class TextEncoder:
         plan = plan_segments(
             batch.token_ids.numpy(),
             lengths,
-            batch.visual_index,
+            batch.visual.index.numpy(),
             may_share=False,
             num_masked=batch.num_masked,
         )
@@ -205,7 +191,7 @@ class TextEncoder:
     def _part(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
         """One forward, `[num_tokens, width]`, filled up to a number of tokens that there is code for."""
         num_tokens = len(token_ids)
-        num_padding = self._products.fill(num_tokens) - num_tokens if self._products is not None else 0
+        num_padding = self._products.fill(num_tokens) - num_tokens
         if num_padding:
             token_ids, position_ids = (functional.pad(one, (0, num_padding)) for one in (token_ids, position_ids))
         return self._forward(token_ids, position_ids, groups)[:num_tokens]
@@ -278,6 +264,17 @@ class TextEncoder:
                 return cast(torch.Tensor, logits[0, :num_tokens] if logits.ndim == 3 else logits)
             states = self.stock(**inputs, use_cache=False).last_hidden_state
         return States(states[0, :num_tokens], [num_tokens])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in the calling thread alone; the others sleep on. A setting of the process, so it is set back."""
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(num_threads)
 
 
 def token_types(token_ids: torch.Tensor, separator: int) -> torch.Tensor:

@@ -5,13 +5,12 @@ between them, which only name rows and columns. So a block is one run of placeho
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from transformers import PreTrainedModel
 
@@ -19,7 +18,7 @@ from cenote_kernels import scatter
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.late.image_block import ImageBlock
 from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
-from service.model.backbone import Grid, Needs, Probe, Tower
+from service.model.backbone import Backbone, Needs, Probe, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
@@ -29,7 +28,7 @@ TILES_AT_ONCE = 4
 """Tiles of one forward of the tower, so that a page of seventeen takes little memory."""
 
 
-class TileVlm:
+class TileVlm(Backbone):
     """A `Backbone`.
 
     Args:
@@ -48,9 +47,7 @@ class TileVlm:
         self._text.config._attn_implementation = PACKED
         self._processor, self._block, self._tile_tokens = processor, block, num_tile_tokens
         self.width: int = self._text.config.hidden_size
-        self.num_parameters = sum(parameter.numel() for parameter in self._vlm.parameters())
-        self.device = retrieval.device
-        self.dtype = retrieval.dtype
+        super().__init__(self._vlm)
         self.placeholder_ids = {"image": block.image}
         self.patch_size = processor.tile
 
@@ -72,10 +69,6 @@ class TileVlm:
     def _embeddings(self) -> torch.nn.Embedding:
         found: torch.nn.Embedding = self._text.get_input_embeddings()
         return found
-
-    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[1, num_tokens]`, from 0."""
-        return np.arange(num_tokens, dtype=np.int64)[None]
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -105,12 +98,12 @@ class TileVlm:
     @torch.inference_mode()
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """See `Backbone.states`."""
-        lengths = batch.segment_lengths
-        plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index, may_share=False)
+        lengths, visual = batch.segment_lengths, batch.visual.index.numpy()
+        plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
         tokens = torch.from_numpy(plan.tokens)
         hidden = self._embeddings(batch.token_ids[tokens].to(self.device))
-        if batch.visual is not None:
-            places = torch.from_numpy(plan.row[batch.visual_index]).to(self.device)
+        if len(visual):
+            places = torch.from_numpy(plan.row[visual]).to(self.device)
             scatter(hidden, places, batch.visual.features)
         rows: torch.Tensor = self._text(
             inputs_embeds=hidden[None],
@@ -150,6 +143,3 @@ class TileVlm:
                 input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs
             ).embeddings[0]
         return vectors
-
-    def prepack(self) -> None:
-        """Nothing: its stock layers run as they are."""

@@ -5,46 +5,33 @@ log-mel features, which are ours. A batch of one is what the reference is held t
 makes one item of each batch `is_longer` at random, and so of one item always that one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from service.checkpoint.clap_features import ClapFeatures, read_clap_features
-from service.model.backbone import Grid, Needs, Probe, Tower
-from service.model.load import load_stock
+from service.checkpoint.clap_features import ClapFeatures
+from service.model.backbone import Backbone, Needs, Probe, Tower
 from service.model.packed.packed_batch import PackedBatch
 from service.model.states import States
 from service.model.two_tower.clap_check import ClapCheck
 from service.model.two_tower.clap_mel import ClapMel
-from service.model.two_tower.single_items import by_length, split_items
+from service.model.two_tower.tower_texts import by_length, split_items
 
 
-class Clap:
+class Clap(Backbone):
     """A `Backbone` on a `ClapModel`."""
 
     def __init__(self, stock: PreTrainedModel, numbers: ClapFeatures) -> None:
+        super().__init__(stock)
         self.stock: Any = stock
-        self.device = stock.device
-        self.dtype = stock.dtype
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
-        self.patch_size = 1  # an audio file has no sides
         self.placeholder_ids = {"audio": int(self.stock.config.text_config.vocab_size)}
         self.width = int(self.stock.config.projection_dim)
         self._numbers = numbers
         self._mel = ClapMel(numbers)
         self._check = ClapCheck(stock, numbers)
-
-    @classmethod
-    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "Clap":
-        """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
-        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype, attention=None)
-        return cls(stock, read_clap_features(folder))
 
     @property
     def tower(self) -> Tower:
@@ -52,10 +39,6 @@ class Clap:
         modules = torch.nn.ModuleDict({"tower": self.stock.audio_model, "projection": self.stock.audio_projection})
         config = f"{self.stock.config.audio_config.to_json_string()}{asdict(self._numbers)}"
         return Tower(modules, config, self.width, self.dtype)
-
-    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[1, num_tokens]`, from 0; the text tower counts its own."""
-        return np.arange(num_tokens, dtype=np.int64)[None]
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -85,6 +68,3 @@ class Clap:
     def stock_run(self, probe: Probe) -> States:
         """See `ClapCheck.vector`."""
         return States(self._check.vector(probe)[None], [1])
-
-    def prepack(self) -> None:
-        """Nothing: its stock layers run as they are."""

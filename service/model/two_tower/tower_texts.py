@@ -4,6 +4,7 @@ CLIP's, MetaCLIP 2's and Chinese-CLIP's run packed: all texts one after the othe
 under the stock layers. Those of SigLIP have one length by themselves, so the stock module runs them as they come.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, cast
 
@@ -12,8 +13,8 @@ import torch
 from transformers import PreTrainedModel
 
 from service.model.packed.packed_attention import PACKED
-from service.model.packed.segments import Segments, plan_segments
-from service.model.two_tower.single_items import Index, by_length
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import Index, Segments, plan_segments
 
 OLD_END = 2
 """End token of configurations of old, which is none: there the token with the largest number is pooled."""
@@ -69,3 +70,33 @@ class TowerTexts:
         if self._is_bert:
             return 0
         return int(np.argmax(text if self._is_of_old else text == self._tower.config.eos_token_id))
+
+
+def split_items(
+    batch: PackedBatch, hidden: int, device: torch.device
+) -> tuple[torch.Tensor, list[Index], torch.Tensor]:
+    """Vectors with the features in their rows, token ids of each text, and the rows that its vectors belong in.
+
+    Every item of a batch is one text, or one image or audio file whose vector is there already.
+
+    Returns:
+        vectors `[num_requests, hidden]`, float32, on the device, of which the texts' rows are not written;
+        texts; rows `[num_texts]`.
+    """
+    num_items = len(batch.segment_lengths)
+    starts = np.array([0, *accumulate(batch.segment_lengths)])
+    vectors = torch.empty(num_items, hidden, dtype=torch.float32, device=device)
+    others = np.searchsorted(starts, batch.visual.index.numpy(), side="right") - 1
+    if len(others):
+        vectors[torch.from_numpy(others).to(device)] = batch.visual.features.float()
+    rows = np.setdiff1d(np.arange(num_items), others)
+    token_ids = batch.token_ids.numpy()
+    return vectors, [token_ids[starts[i] : starts[i + 1]] for i in rows], torch.from_numpy(rows)
+
+
+def by_length(texts: Sequence[Index]) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Texts of one length together, shortest first: `[num_texts, num_tokens]` each, and the place of each text."""
+    lengths = np.array([len(text) for text in texts])
+    groups = [np.stack([text for text in texts if len(text) == length]) for length in np.unique(lengths)]
+    places = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
+    return [torch.from_numpy(group) for group in groups], torch.from_numpy(places)

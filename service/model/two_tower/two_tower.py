@@ -4,29 +4,24 @@ An image's features are its final vector, projection included: that is what the 
 is known costs no tower at all. Texts run packed, or by equal lengths (`tower_texts.py`).
 """
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from service.checkpoint.image_processor import Scaling, read_scaling
-from service.model.backbone import Grid, Needs, Probe, Tower
-from service.model.load import load_stock
+from service.checkpoint.image_processor import Scaling
+from service.model.backbone import Backbone, Needs, Probe, Tower
 from service.model.packed.packed_batch import PackedBatch
 from service.model.states import States
-from service.model.two_tower.single_items import split_items
-from service.model.two_tower.tower_texts import TowerTexts
+from service.model.two_tower.tower_texts import TowerTexts, split_items
 from service.model.two_tower.two_tower_check import TwoTowerCheck
 
 NAFLEX = "siglip2"
 """Model type whose images keep their shape."""
 
 
-class TwoTower:
+class TwoTower(Backbone):
     """A `Backbone` on a `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
 
     Attributes:
@@ -34,10 +29,8 @@ class TwoTower:
     """
 
     def __init__(self, stock: PreTrainedModel, scaling: Scaling) -> None:
+        super().__init__(stock)
         self.stock: Any = stock
-        self.device = stock.device
-        self.dtype = stock.dtype
-        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self._text: Any = self.stock.config.text_config
         self._vision: Any = self.stock.config.vision_config
         self._is_naflex = stock.config.model_type == NAFLEX
@@ -49,12 +42,6 @@ class TwoTower:
         self._texts = TowerTexts(stock, is_padded=self._is_padded)
         self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
 
-    @classmethod
-    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "TwoTower":
-        """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
-        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
-        return cls(stock, read_scaling(folder, stock.config.model_type))
-
     @property
     def tower(self) -> Tower:
         """The image tower with its projection, and the scaling of its pixels."""
@@ -62,10 +49,6 @@ class TwoTower:
         if hasattr(self.stock, "visual_projection"):
             modules["projection"] = self.stock.visual_projection
         return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.width, self.dtype)
-
-    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[1, num_tokens]`, from 0."""
-        return np.arange(num_tokens, dtype=np.int64)[None]
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -90,9 +73,6 @@ class TwoTower:
     def stock_run(self, probe: Probe) -> States:
         """See `TwoTowerCheck.vector`."""
         return States(self._check.vector(probe)[None], [1])
-
-    def prepack(self) -> None:
-        """Nothing: its stock layers run as they are."""
 
 
 def image_inputs(

@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from service.checkpoint.json_files import CheckpointError
-from service.engine.startup.self_check import check_forward
+from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError
 from service.media.resize.image_rule import PixelRule
 from service.model.heads.score import load_answer_row
@@ -125,7 +125,7 @@ def difference(head: torch.Tensor, vocab: dict[str, int]) -> torch.Tensor:
 
 def test_the_check_at_start_finds_a_wrong_head() -> None:
     model = load(CHECKPOINT, FAMILY)
-    check_forward(model)
+    check_forward(model, known_answers(model))
     wrong = [-model.stock_rows(probe).numpy() for probe in model.backbone.probes()]
     with pytest.raises(Exception, match=r"gave cosine -(1|0\.99999)"):
         check_forward(model, wrong)

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from service.checkpoint.image_processor import Scaling, read_scaling
-from service.engine.startup.self_check import check_forward
+from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError, ModelError
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
@@ -97,7 +97,7 @@ def test_a_long_text_is_refused_or_cut_where_the_reference_cuts_it(family: Tower
 
 def test_the_check_at_start_passes_in_half_precision(family: Towers) -> None:
     half = load_model("two_tower", family.folder, torch.device("cpu"), torch.bfloat16, family.profile.pooling)
-    check_forward(half)
+    check_forward(half, known_answers(half))
     side = half.backbone.patch_size
     assert half.backbone.encode(torch.zeros(side, side, 3, dtype=torch.uint8)).dtype == torch.bfloat16
 
@@ -108,7 +108,7 @@ def test_a_check_that_the_forward_fails_stops_the_start(two_towers: Callable[[st
     assert isinstance(model.backbone, TwoTower)
     model.backbone._scaling = Scaling(1 / 255, (0.0, 0.0, 0.0), (0.1, 1.0, 1.0))
     with pytest.raises(ModelError, match="known-answer check"):
-        check_forward(model)
+        check_forward(model, known_answers(model))
 
 
 def test_no_text_becomes_a_special_token(family: Towers) -> None:

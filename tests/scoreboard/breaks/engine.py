@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from tests.scoreboard.breaks.ways import Break, Proxy, around
-
-ONE: list[Any] = []
-"""Stands for the features of every image."""
+from tests.scoreboard.breaks.ways import Break, Proxy, around, changed, then
 
 
 def _by_sum(embed: Any) -> Any:
@@ -28,6 +25,25 @@ def _by_sum(embed: Any) -> Any:
                 waiting.features = features
 
     return dealt
+
+
+def _one_image(visual_tokens: Any) -> Any:
+    """Placeholders are numbered as if all images of a batch were one."""
+
+    def numbered(batch: Any) -> Any:
+        import torch
+
+        sizes = [media.num_tokens for waiting in batch for media in waiting.request.media]
+        return changed(visual_tokens(batch), numbers=torch.cat([torch.arange(size) for size in sizes]))
+
+    return numbered
+
+
+class Unseen(frozenset[int]):
+    """Token ids that no prompt is found to hold."""
+
+    def isdisjoint(self, other: Any) -> bool:
+        return True
 
 
 def _one_group(module: Any) -> None:
@@ -86,10 +102,10 @@ BREAKS = {
         Break("features are only checked as a batch's sum", 100, RUNNER, around("ModelRunner.embed", _by_sum)),
         Break("requests attend to each other", 100, "service.model.packed.attention", _one_group),
         Break(
-            "images of one size are taken for one another where prompts begin alike",
+            "images are taken for one another where prompts begin alike",
             100,
-            "service.engine.execution.image_numbers",
-            around("ImageNumbers.add", lambda add: lambda self, media, features: add(self, media, ONE)),
+            RUNNER,
+            around("_visual_tokens", _one_image),
         ),
         Break(
             "DeepStack's levels are added once for each prompt that shares an image",
@@ -101,10 +117,7 @@ BREAKS = {
             "placeholders in a text without images pass",
             100,
             RUNNER,
-            around(
-                "ModelRunner._check_placeholders",
-                lambda check: lambda self, request: check(self, request) if request.media else None,
-            ),
+            then("ModelRunner.__init__", lambda self, *_: setattr(self, "_pads", Unseen(self._pads))),
         ),
         Break("placeholders without an image pass", 100, RUNNER, _numpy(array_equal=lambda *_: True)),
     ),
@@ -118,13 +131,13 @@ BREAKS = {
             "who shares rows with a poison is not run again",
             50,
             ISOLATION,
-            around("Isolation._run_again_alone", lambda _: lambda self, batch, results: results),
+            around("Isolation._run_again_alone", lambda _: lambda self, batch, results, spoilt: results),
         ),
         Break(
-            "vectors are sent unchecked",
+            "a vector that is no number is sent as one",
             50,
             "cenote_kernels.epilogue",
-            around("_made", lambda made: lambda *given: (made(*given)[0], [True] * len(given[0]))),
+            around("_alike", lambda alike: lambda raw, *rest: alike(raw.nan_to_num(nan=1.0), *rest)),
         ),
     ),
 }

@@ -23,7 +23,7 @@ from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from tests.conftest import CHECKPOINT, TOLERANCE
-from tests.service.engine.loop_rig import LoopRig
+from tests.service.engine.loop_rig import LoopRig, vectors_of
 
 SIDES = ((64, 64), (64, 96), (96, 96), (128, 64))
 NUM_IMAGES = 16
@@ -107,7 +107,7 @@ class OwnEngine:
             self._rig.sent.clear()
             self._rig.turn()
             for step in self._rig.steps:
-                found: list[Answer] = [*step.vectors(), *step.failures]
+                found: list[Answer] = [*vectors_of(step), *step.failures]
                 assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
                 answers.update((one.id, one) for one in found)
         return [answers[request.id] for request in requests]

@@ -10,8 +10,8 @@ from service.engine.fronts import Fronts
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.announcements import Announcer
 from service.ipc.messages import Media, Ready, Request, StepDone, StepReport, StepStarted, Submit
+from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from tests.builders import engine_request, media
 from tests.service.engine.troubled_runner import TroubledRunner
@@ -19,15 +19,15 @@ from tests.service.engine.troubled_runner import TroubledRunner
 READY = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
 
 
-class RecordingAnnouncer(Announcer):
+class RecordingFronts(Fronts):
     """Keeps what the engine's keeper would read."""
 
-    def __init__(self) -> None:
-        super().__init__(-1)
-        self.written: list[Any] = []
+    def __init__(self, line: "RecordingLine") -> None:
+        super().__init__(line.send, -1, READY, num_fronts=1, part_bytes=1 << 40)
+        self.told: list[Any] = []
 
-    def write(self, message: Any) -> None:
-        self.written.append(message)
+    def tell_keeper(self, message: Any) -> None:
+        self.told.append(message)
 
 
 class RecordingLine:
@@ -62,17 +62,16 @@ class LoopRig:
         *,
         inbox: "queue.Queue[Any] | None" = None,
         shared: Any = None,
-        look_ups: Any = None,
     ) -> None:
         self.inbox: queue.Queue[Any] = inbox or queue.Queue()
         self.scheduler = scheduler
         self.runner = runner or TroubledRunner()
-        self.announcer, line = RecordingAnnouncer(), RecordingLine()
-        fronts = Fronts(line.send, self.announcer, READY, num_fronts=1, part_bytes=1 << 40)
-        fronts.join(0, line)
+        line = RecordingLine()
+        self.fronts = RecordingFronts(line)
+        self.fronts.join(0, line)
         self.sent = line.sent
         self.sent.clear()
-        self.loop = EngineLoop(fronts, self.inbox, scheduler, self.runner, shared, look_ups)
+        self.loop = EngineLoop(self.fronts, self.inbox, scheduler, self.runner, shared)
 
     @property
     def steps(self) -> list[StepDone]:
@@ -82,7 +81,7 @@ class LoopRig:
     @property
     def reports(self) -> list[StepReport]:
         """Reports of each step."""
-        return [message for message in self.announcer.written if isinstance(message, StepReport)]
+        return [message for message in self.fronts.told if isinstance(message, StepReport)]
 
     @property
     def started(self) -> list[StepStarted]:
@@ -92,7 +91,7 @@ class LoopRig:
     @property
     def answered(self) -> list[int]:
         """Requests that got vectors, in order."""
-        return [vector.id for step in self.steps for vector in step.vectors()]
+        return [vector.id for step in self.steps for vector in vectors_of(step)]
 
     def submit(self, *requests: Request) -> None:
         """Put requests that come together into the inbox."""
@@ -109,6 +108,11 @@ class LoopRig:
         self.turn()
         (step,) = self.steps
         return step
+
+
+def vectors_of(step: StepDone) -> list[Vector]:
+    """The answers of a step, each by itself."""
+    return [one for block in step.blocks for one in block.vectors()]
 
 
 def make_scheduler(result_bytes: int = 0, **options: Any) -> Scheduler[Any]:

@@ -8,7 +8,7 @@ from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 from service.ipc.messages import EngineMessage, StepDone
 from service.outputs.block import Vector, blocks_of
-from tests.service.engine.loop_rig import LoopRig, image, request
+from tests.service.engine.loop_rig import LoopRig, image, request, vectors_of
 from tests.service.engine.troubled_runner import NOT_FINITE, SHORT
 
 
@@ -23,7 +23,7 @@ def test_the_vectors_of_requests_that_want_the_same_are_one_block(engine: LoopRi
     kinds = ("float32", "ubinary")
     step = engine.run(*[request(10 + i, 1 + i, output_dtypes=kinds) for i in range(5)])
     assert len(step.blocks) == 1
-    vectors = over_the_wire(step).vectors()
+    vectors = vectors_of(over_the_wire(step))
     assert [one.id for one in vectors] == list(range(10, 15))
     for place, one in enumerate(vectors):
         assert {kind: bytes(row) for kind, row in one.rows.items()} == {
@@ -40,7 +40,7 @@ def test_the_vectors_of_requests_that_want_the_same_are_one_block(engine: LoopRi
 def test_rows_of_other_lengths_and_formats_and_failures_stand_beside_them(engine: LoopRig) -> None:
     others = [request(2, 3, dimensions=16), request(4, 3, output_dtypes=("int8",)), request(5, NOT_FINITE)]
     step = over_the_wire(engine.run(request(1, 1), *others, request(3, 5), request(6, 1), request(7, SHORT)))
-    rows = {one.id: {kind: bytes(row) for kind, row in one.rows.items()} for one in step.vectors()}
+    rows = {one.id: {kind: bytes(row) for kind, row in one.rows.items()} for one in vectors_of(step)}
     assert rows == {
         1: {"float32": b"\1" * 32},
         2: {"float32": b"\3" * 64},
@@ -54,13 +54,13 @@ def test_rows_of_other_lengths_and_formats_and_failures_stand_beside_them(engine
 def test_whoever_has_images_tells_of_them(engine: LoopRig) -> None:
     engine.submit(request(1, 1, image(b"a", 7)), request(2, 2, image(b"b", 8)))
     engine.turn(2)
-    assert [(one.id, one.num_misses) for step in engine.steps for one in step.vectors()] == [(1, 1), (2, 1)]
+    assert [(one.id, one.num_misses) for step in engine.steps for one in vectors_of(step)] == [(1, 1), (2, 1)]
 
 
 def test_rows_that_are_not_what_was_asked_for_are_an_error_of_their_request(engine: LoopRig) -> None:
     engine.runner.finish = lambda raw, requests: [{"float32": bytes(32)}] * 2  # as if another's row had come
     step = engine.run(request(1, 1), request(2, 2, dimensions=16))
-    assert [one.id for one in step.vectors()] == [1]
+    assert [one.id for one in vectors_of(step)] == [1]
     assert [(one.id, one.code) for one in step.failures] == [(2, "internal_error")]
 
 

@@ -14,7 +14,7 @@ import pytest
 from service.engine.front_line import SocketLine
 from service.engine.fronts import Fronts, Joined, Left
 from service.engine.loop import EngineLoop
-from service.ipc.announcements import Announcements, Announcer, open_pipe
+from service.ipc.announcements import Announcements, open_pipe
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import (
     Abandon,
@@ -32,7 +32,7 @@ from service.ipc.messages import (
     Submit,
     WantPixels,
 )
-from tests.service.engine.loop_rig import READY, LoopRig, image, make_scheduler, request
+from tests.service.engine.loop_rig import READY, LoopRig, image, make_scheduler, request, vectors_of
 
 PART = 1000
 """Bytes of each front's part of the arena; the first front's slots start below it."""
@@ -57,7 +57,7 @@ class Line:
 
     @property
     def answered(self) -> list[int]:
-        return [vector.id for step in self.sent if isinstance(step, StepDone) for vector in step.vectors()]
+        return [vector.id for step in self.sent if isinstance(step, StepDone) for vector in vectors_of(step)]
 
     @property
     def released(self) -> list[int]:
@@ -78,7 +78,7 @@ class TwoFronts(LoopRig):
         super().__init__(make_scheduler(result_bytes), inbox=Inbox())
         self.main = Announcements()
         self.control: list[Any] = []
-        fronts = Fronts(self.control.append, Announcer(self.main.theirs), READY, num_fronts=2, part_bytes=PART)
+        fronts = Fronts(self.control.append, self.main.theirs, READY, num_fronts=2, part_bytes=PART)
         self.loop = EngineLoop(fronts, self.inbox, self.scheduler, self.runner)
         self.lines = [Line(), Line()]
         for index, line in enumerate(self.lines):

@@ -22,7 +22,7 @@ from service.ipc.prompt_digest import prompt_digest
 from service.media.item import TensorDtype
 from service.outputs.features import FeaturesAsk
 from tests.builders import engine_request, media
-from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request
+from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request, vectors_of
 from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT, SPOILING
 
 
@@ -31,7 +31,7 @@ def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: LoopRi
     engine.submit(*[request(100 + i, token) for i, token in enumerate(tokens)])
     engine.turn()
     (step,) = engine.steps
-    assert {vector.id: vector.rows["float32"][0] for vector in step.vectors()} == {
+    assert {vector.id: vector.rows["float32"][0] for vector in vectors_of(step)} == {
         100 + i: token for i, token in enumerate(tokens) if token < POISON
     }
     assert {failure.id: failure.code for failure in step.failures} == {
@@ -48,7 +48,7 @@ def test_a_poisoned_image_fails_those_who_sent_it(engine: LoopRig) -> None:
     encode, language = engine.steps
     assert sorted(failure.id for failure in encode.failures) == [1, 3]
     assert sorted(encode.released) == [7, 8, 9, POISON]  # every slot comes back, read or not
-    assert [vector.id for vector in language.vectors()] == [2]
+    assert [vector.id for vector in vectors_of(language)] == [2]
 
 
 def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: LoopRig) -> None:
@@ -60,7 +60,7 @@ def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Loop
     assert engine.sent[0].keys == [b"a"]
     (done,) = engine.steps
     assert done.released == [9]
-    assert [vector.id for vector in done.vectors()] == [3]
+    assert [vector.id for vector in vectors_of(done)] == [3]
 
 
 @pytest.mark.parametrize("max_encoder_tokens", [1, 100])
@@ -87,7 +87,7 @@ def test_features_are_answered_with_their_key_and_a_failure_stays_with_its_reque
     for id_, dtype in formats.items():
         engine.submit(engine_request(id_, [0], image(bytes([id_]), id_), ask=FeaturesAsk(dtype=dtype, width=8)))
     engine.turn(4)
-    (vector,) = [vector for step in engine.steps for vector in step.vectors()]
+    (vector,) = [vector for step in engine.steps for vector in vectors_of(step)]
     assert (vector.id, vector.key, vector.rows) == (1, b"\x01", {"float32": np.zeros(4).tobytes()})
     failures = {failure.id: failure for step in engine.steps for failure in step.failures}
     assert (failures[2].code, failures[3].code) == ("non_finite_embedding", "internal_error")
@@ -101,7 +101,7 @@ def test_features_that_were_sent_are_no_run_of_the_tower(engine: LoopRig) -> Non
     engine.turn(2)
     assert [step.num_encoded for step in engine.reports] == [1, 0]
     assert sorted(engine.steps[0].released) == [4, 5]
-    (vector,) = engine.steps[1].vectors()
+    (vector,) = vectors_of(engine.steps[1])
     assert (vector.num_hits, vector.num_misses) == (0, 1)
 
 
@@ -111,7 +111,7 @@ def test_what_failed_by_itself_is_not_run_again_for_a_while_whoever_sends_it(eng
     again = engine.run(request(3, POISON), request(4, 2))
     assert engine.runner.num_batches == num_batches + 1  # the other one, at the first try
     assert [failure.id for failure in (*first.failures, *again.failures)] == [1, 3]
-    assert [vector.id for vector in again.vectors()] == [4]
+    assert [vector.id for vector in vectors_of(again)] == [4]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_a_batch_without_memory_is_halved_until_it_fits_and_smaller_ones_follow(
 ) -> None:
     engine.runner.max_tokens, engine.runner.no_memory = 5, error
     step = engine.run(*[request(i, i) for i in range(1, 33)])
-    assert {vector.id: vector.rows["float32"][0] for vector in step.vectors()} == {i: i for i in range(1, 33)}
+    assert {vector.id: vector.rows["float32"][0] for vector in vectors_of(step)} == {i: i for i in range(1, 33)}
     assert not step.failures
     assert engine.runner.num_freed == 7  # 32, twice 16, four times 8
     assert engine.scheduler.ready.max_tokens == 15  # the floor of 1000
     num_batches = engine.runner.num_batches
     step = engine.run(*[request(100 + i, i) for i in range(1, 5)])
-    assert (len(step.vectors()), engine.runner.num_batches) == (4, num_batches + 1)
+    assert (len(vectors_of(step)), engine.runner.num_batches) == (4, num_batches + 1)
 
 
 def test_after_a_batch_without_memory_the_next_ones_are_smaller_from_the_start(engine: LoopRig) -> None:
@@ -141,7 +141,7 @@ def test_after_a_batch_without_memory_the_next_ones_are_smaller_from_the_start(e
     engine.run(*[request(100 + i, i) for i in range(1, 33)])
     engine.turn()
     assert (engine.runner.num_batches, engine.runner.num_freed) == (2, 0)
-    assert [len(step.vectors()) for step in engine.steps] == [16, 16]
+    assert [len(vectors_of(step)) for step in engine.steps] == [16, 16]
 
 
 def test_a_request_without_memory_even_alone_fails_with_out_of_memory(engine: LoopRig) -> None:
@@ -149,19 +149,19 @@ def test_a_request_without_memory_even_alone_fails_with_out_of_memory(engine: Lo
     step = engine.run(request(1, 1))
     assert [(failure.id, failure.code) for failure in step.failures] == [(1, "out_of_memory")]
     engine.runner.max_tokens = 1
-    assert [vector.id for vector in engine.run(request(2, 1)).vectors()] == [2]  # and it may
+    assert [vector.id for vector in vectors_of(engine.run(request(2, 1)))] == [2]  # and it may
 
 
 def test_a_vector_of_another_length_is_an_error_and_no_vector(engine: LoopRig) -> None:
     step = engine.run(request(1, SHORT))
     assert [(failure.id, failure.code) for failure in step.failures] == [(1, "internal_error")]
-    assert not step.vectors()
+    assert not vectors_of(step)
 
 
 def test_who_has_no_vector_beside_others_is_run_alone(engine: LoopRig) -> None:
     step = engine.run(request(1, 5), request(2, SPOILING), request(3, 6))
     assert [(failure.id, failure.code) for failure in step.failures] == [(2, "non_finite_embedding")]
-    assert [(vector.id, vector.rows["float32"][0]) for vector in step.vectors()] == [(1, 5), (3, 6)]
+    assert [(vector.id, vector.rows["float32"][0]) for vector in vectors_of(step)] == [(1, 5), (3, 6)]
     assert [one.ids for one in engine.started] == [[1, 2, 3], [1], [2], [3]]
 
 
@@ -190,7 +190,7 @@ def test_a_suspect_runs_alone(engine: LoopRig) -> None:
     suspect = msgspec.structs.replace(request(2, 2), alone=True)
     engine.submit(request(1, 1), suspect, request(3, 3))
     engine.turn(3)
-    assert [[vector.id for vector in step.vectors()] for step in engine.steps] == [[1], [2], [3]]
+    assert [[vector.id for vector in vectors_of(step)] for step in engine.steps] == [[1], [2], [3]]
 
 
 def test_a_sign_of_life_is_given(engine: LoopRig) -> None:
@@ -218,7 +218,7 @@ def test_a_forward_waits_a_moment_for_requests_that_come_back_together(engine: L
     threading.Timer(MAX_WAIT_S / 4, engine.submit, [request(3, 3)]).start()
     engine.turn()
     (step,) = engine.steps
-    assert [vector.id for vector in step.vectors()] == [1, 2, 3]
+    assert [vector.id for vector in vectors_of(step)] == [1, 2, 3]
 
 
 def test_a_forward_waits_in_vain_no_longer_than_a_moment(engine: LoopRig) -> None:

@@ -11,7 +11,7 @@ from service.engine.shared_tiers.shared import LookedUp
 from service.ipc.messages import Media
 from service.ipc.reports import TierReport
 from tests.builders import media
-from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request
+from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request, vectors_of
 
 
 class SlowTiers:
@@ -45,8 +45,9 @@ class TieredRig(LoopRig):
         self.tiers = SlowTiers(inbox)
         look_ups = LookUps(self.tiers.ask, 100)
         assert not look_ups.ask(image(b"the known question's", None))  # never looked up
-        scheduler = make_scheduler(look_ups=look_ups)
-        super().__init__(scheduler, inbox=inbox, shared=self.tiers, look_ups=look_ups)
+        scheduler = make_scheduler()
+        scheduler.images.look_ups = look_ups
+        super().__init__(scheduler, inbox=inbox, shared=self.tiers)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_an_image_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(tiered: Tie
     assert tiered.answered == [2]
     tiered.tiers.answer(b"a", np.zeros(4))
     tiered.turn()
-    (vector,) = tiered.steps[-1].vectors()
+    (vector,) = vectors_of(tiered.steps[-1])
     assert (vector.id, vector.num_hits, vector.num_misses) == (1, 1, 0)
     assert [start for step in tiered.steps for start in step.released] == [5]
     assert sum(step.num_encoded for step in tiered.reports) == 0
@@ -73,20 +74,20 @@ def test_an_image_that_no_shared_tier_has_is_encoded_and_offered_to_them(tiered:
     tiered.submit(request(1, 1, image(b"a", 5)))
     tiered.tiers.answer(b"a", None)
     tiered.turn(2)
-    (vector,) = tiered.steps[-1].vectors()
+    (vector,) = vectors_of(tiered.steps[-1])
     assert (vector.id, vector.num_hits, vector.num_misses) == (1, 0, 1)
     assert tiered.tiers.offered == [b"a"]
 
 
 def test_a_look_up_that_nobody_answers_ends_in_encoding_though_no_message_wakes_the_loop(tiered: TieredRig) -> None:
     tiered.submit(request(1, 1, image(b"a", 5)))
-    while not tiered.steps or not tiered.steps[-1].vectors():
+    while not tiered.steps or not vectors_of(tiered.steps[-1]):
         tiered.turn()
-    assert [vector.id for vector in tiered.steps[-1].vectors()] == [1]
+    assert [vector.id for vector in vectors_of(tiered.steps[-1])] == [1]
     tiered.tiers.answer(b"a", np.zeros(4))  # late: nobody waits any more
     tiered.submit(request(2, 2))
     tiered.turn()
-    assert [vector.id for vector in tiered.steps[-1].vectors()] == [2]
+    assert [vector.id for vector in vectors_of(tiered.steps[-1])] == [2]
 
 
 def test_features_that_clients_send_are_neither_looked_up_nor_offered(tiered: TieredRig) -> None:

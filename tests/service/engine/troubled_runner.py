@@ -1,5 +1,6 @@
 """A runner that fails on demand, for the tests of the engine's loop."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,13 +8,21 @@ import numpy as np
 import torch
 
 from service.ipc.messages import Media, PixelSlot, Request
-from service.outputs.ask import OutputAsk
+from service.model.packed.prefix_cache import PrefixCache
 from service.outputs.block import NUM_BITS
 from service.outputs.dense import DenseAsk
+from service.outputs.plan import TokenPlan
 
 POISON, NOT_FINITE, SHORT, SPOILING = 666, 667, 668, 669
 UNFINISHED = DenseAsk(dimensions=24)
 NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
+
+
+class OneRow:
+    """As much of a head as the loop asks for."""
+
+    def num_rows(self, plan: TokenPlan) -> int:
+        return 1
 
 
 class TroubledRunner:
@@ -23,6 +32,8 @@ class TroubledRunner:
 
     def __init__(self) -> None:
         self.num_batches = 0
+        self.prefixes = PrefixCache(0)
+        self.heads = defaultdict(OneRow)
         self.num_freed = 0
         self.max_tokens = 10**9
         self.is_device_broken = False
@@ -56,12 +67,6 @@ class TroubledRunner:
         if SPOILING in first:  # NaN, in rows that others of the batch share
             return torch.full((len(first),), NOT_FINITE)
         return torch.tensor(first)
-
-    def take_num_reused(self) -> int:
-        return 0
-
-    def num_rows(self, request: Request, ask: OutputAsk) -> int:
-        return 1
 
     def of(self, raw: torch.Tensor, prompts: Sequence[int]) -> torch.Tensor:
         return raw[list(prompts)]

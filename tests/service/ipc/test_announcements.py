@@ -7,10 +7,12 @@ import time
 import msgspec
 import pytest
 
+from service.engine.fronts import Fronts
 from service.ipc import announcements
-from service.ipc.announcements import PIPE_BYTES, Announcements, Announcer
+from service.ipc.announcements import PIPE_BYTES, Announcements
 from service.ipc.channel import frame
 from service.ipc.messages import StepStarted
+from tests.service.engine.loop_rig import READY
 
 
 def step(number: int, num_ids: int = 1) -> StepStarted:
@@ -27,13 +29,13 @@ def read(front: Announcements) -> list[StepStarted]:
 def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcements, "READ_BYTES", 1000)
     front = Announcements()
-    engine = Announcer(front.theirs)
+    engine = Fronts([].append, front.theirs, READY, num_fronts=1, part_bytes=1)
     assert front.read() == []
     for _ in range(2):
-        engine.begin("forward", 7)
+        engine.begin("forward", 7, [])
     assert read(front) == [step(1, 0), step(2, 0)]
     assert front.read() == []
-    engine.write(step(3, num_ids=5_000))  # more than is read at once
+    engine.tell_keeper(step(3, num_ids=5_000))  # more than is read at once
     assert front.read() == [step(3, num_ids=5_000)]
     front.inherited()
     front.close()
@@ -54,12 +56,12 @@ def test_the_last_word_of_an_engine_that_has_gone_can_be_read_and_half_a_word_is
 
 def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
     front = Announcements()
-    engine = Announcer(front.theirs)
+    engine = Fronts([].append, front.theirs, READY, num_fronts=1, part_bytes=1)
     num_steps = 2 * PIPE_BYTES // len(frame(step(1, 1000)))
 
     def announce() -> None:
         for number in range(1, num_steps + 1):
-            engine.write(step(number, 1000))
+            engine.tell_keeper(step(number, 1000))
 
     thread = threading.Thread(target=announce, daemon=True)
     thread.start()

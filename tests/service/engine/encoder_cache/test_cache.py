@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.entry import encode_cost
+from service.engine.encoder_cache.tier import encode_cost
 from tests.bench.cache_policies import TRACES, both
 
 PAGE = 10

@@ -1,12 +1,13 @@
 """Seconds of the vision tower that the cache has saved, and the age of features when they are evicted."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.entry import encode_cost
+from service.engine.encoder_cache.tier import encode_cost
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep
+from service.engine.shared_tiers.look_ups import LookUps
 from service.ipc.messages import Request
 from service.ipc.reports import TierReport
 from tests.builders import engine_request, media
@@ -24,8 +25,8 @@ def request(id_: int, key: str, num_tokens: int = 100) -> Request:
     return engine_request(id_, [id_] * num_tokens, media(key, id_, num_tokens))
 
 
-def scheduler(cache: EncoderCache[Any], **more: Any) -> Scheduler[Any]:
-    return Scheduler(cache, max_batch_tokens=10_000, max_batch_requests=10, max_encoder_tokens=10_000, **more)
+def scheduler(cache: EncoderCache[Any]) -> Scheduler[Any]:
+    return Scheduler(cache, max_batch_tokens=10_000, max_batch_requests=10, max_encoder_tokens=10_000)
 
 
 def encode(one: Scheduler[Any], seconds: float) -> None:
@@ -57,7 +58,8 @@ def test_who_waits_for_the_same_image_is_spared_it_too() -> None:
 
 def test_features_from_a_shared_tier_are_worth_what_this_engine_would_have_taken() -> None:
     cache: EncoderCache[Any] = EncoderCache(1000)
-    one = scheduler(cache, look_ups=SimpleNamespace(ask=lambda media: media.key != b"own"))
+    one = scheduler(cache)
+    one.images.look_ups = cast(LookUps, SimpleNamespace(ask=lambda media: media.key != b"own"))
     one.add(request(0, "first"), 0.0)
     one.found(b"first", "features", 10)
     assert cache.report().saved_s == 0, "nothing has been measured yet"

@@ -2,7 +2,7 @@
 
 import math
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -11,6 +11,7 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
+from service.engine.shared_tiers.look_ups import LookUps
 from service.ipc.messages import Media, Request
 from service.ipc.prompt_digest import prompt_digest
 from service.outputs.dense import DenseAsk
@@ -20,10 +21,10 @@ from tests.builders import engine_request, media
 VECTOR = b"raw vector"
 
 
-def scheduler(result_bytes: int = 0, **more: Any) -> Scheduler[str]:
+def scheduler(result_bytes: int = 0) -> Scheduler[str]:
     results = ResultCache(result_bytes)
     limits = {"max_batch_tokens": 100, "max_batch_requests": 8, "max_encoder_tokens": 50}
-    return Scheduler(EncoderCache(1000), results, **limits, **more)
+    return Scheduler(EncoderCache(1000), results, **limits)
 
 
 def request(id_: int, *images: Media, token: int = 5, num_tokens: int = 10, **more: Any) -> Request:
@@ -131,7 +132,8 @@ def test_when_the_first_one_leaves_the_next_stands_in_his_place() -> None:
 
 
 def test_who_takes_the_first_ones_place_counts_an_image_once() -> None:
-    one = scheduler(look_ups=SimpleNamespace(ask=lambda _: True))
+    one = scheduler()
+    one.images.look_ups = cast(LookUps, SimpleNamespace(ask=lambda _: True))
     add(one, request(1, media("a", 11)), request(2, media("a", 22)))
     one.abandon([1])
     one.found(b"a", "features", 1)
@@ -223,12 +225,9 @@ def test_what_is_kept_belongs_to_its_tenant_and_what_must_be_fresh_is_run() -> N
     assert [waiting.request.id for waiting, _ in one.coalescing.take_kept(8)] == [5]
 
 
-def test_neither_a_vector_that_is_not_finite_nor_one_of_a_fresh_run_is_kept() -> None:
+def test_a_vector_of_a_fresh_run_is_not_kept() -> None:
     one = scheduler(1 << 20)
-    plain: Waiting[str] = Waiting(request(1), 0.0, [])
     fresh: Waiting[str] = Waiting(msgspec.structs.replace(request(1), is_fresh=True), 0.0, [])
-    for waiting in (plain, fresh):
-        one.coalescing.spares(waiting)
-    one.coalescing.keep(plain, None)
+    one.coalescing.spares(fresh)
     one.coalescing.keep(fresh, VECTOR)
     assert len(one.coalescing.results.vectors) == 0

@@ -1,7 +1,6 @@
 """Ten thousand distinct images through the engine's loop, features being real tensors: the cache ends at its cap."""
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from service.engine.shared_tiers.host_pages import HostPages
 from service.ipc.messages import Media, PixelSlot
 from tests.builders import engine_request
 from tests.service.engine.loop_rig import LoopRig
+from tests.service.engine.troubled_runner import TroubledRunner
 
 NUM_IMAGES = 10_000
 WIDTH = 64
@@ -20,18 +20,16 @@ HOT = range(50)
 """Images that come back all the time."""
 
 
-class TensorRunner:
+class TensorRunner(TroubledRunner):
     """Makes features out of where the pixels lie, so that each image has its own and a mix-up shows."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.num_encoded = 0
 
     def encode(self, media: Media, slot: PixelSlot) -> torch.Tensor:
         self.num_encoded += 1
         return torch.full((media.grid_thw[1] * media.grid_thw[2] // 4, WIDTH), float(slot.start))
-
-    def take_num_reused(self) -> int:
-        return 0
 
     def embed(self, batch: list[Any]) -> torch.Tensor:
         for waiting in batch:
@@ -39,12 +37,6 @@ class TensorRunner:
                 assert features.shape == (media.num_tokens, WIDTH)
                 assert bool((features == float(int.from_bytes(media.key, "little"))).all()), "another image's features"
         return torch.zeros(len(batch), 8)
-
-    def num_rows(self, request: Any, ask: Any) -> int:
-        return 1
-
-    def of(self, raw: torch.Tensor, prompts: Sequence[int]) -> torch.Tensor:
-        return raw[list(prompts)]
 
     def finish(self, raw: torch.Tensor, requests: list[Any]) -> list[dict[str, bytes]]:
         assert len(raw) == len(requests)

@@ -1,10 +1,12 @@
 """Images that are looked for behind the cache, before anybody encodes them. Features are strings; no thread looks."""
 
 import random
+from typing import cast
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, ForwardStep
+from service.engine.shared_tiers.look_ups import LookUps
 from service.ipc.messages import Media, PixelSlot
 from tests.builders import engine_request, media
 
@@ -20,8 +22,8 @@ class Rig:
             max_batch_tokens=100,
             max_batch_requests=8,
             max_encoder_tokens=50,
-            look_ups=self,
         )
+        self.scheduler.images.look_ups = cast(LookUps, self)
 
     def ask(self, image: Media) -> bool:
         if self.is_asking:

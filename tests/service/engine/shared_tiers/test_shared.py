@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from service.engine.shared_tiers import shared as shared_module
+from service.engine.shared_tiers.health import TierCounts
 from service.engine.shared_tiers.shared import LookedUp, SharedTiers
 from service.ipc.messages import Media
 from service.ipc.reports import TierReport
@@ -21,8 +22,7 @@ class MemoryTier:
     def __init__(self) -> None:
         self.stored: dict[str, bytes] = {}
         self.calls: list[str] = []
-        self.num_dropped = 0
-        self.num_accepted = 0
+        self.counts = TierCounts("disk")
         self.goes_on = threading.Event()
         self.goes_on.set()
 
@@ -37,17 +37,11 @@ class MemoryTier:
             raise RuntimeError("a bug")
         self.stored[name] = blob
 
-    def accept(self) -> None:
-        self.num_accepted += 1
-
     def refuse(self, name: str) -> None:
         del self.stored[name]
 
-    def drop(self) -> None:
-        self.num_dropped += 1
-
     def report(self) -> TierReport:
-        return TierReport(tier="disk", num_entries=len(self.stored))
+        return self.counts.report(0, len(self.stored), is_up=True)
 
 
 class TextCodec:
@@ -106,7 +100,7 @@ def test_what_is_broken_in_one_tier_is_removed_there_and_looked_for_in_the_next(
     assert rig.look_up("a") == "sound"
     rig.tiers.wait_until_written()
     assert rig.near.stored == {"a": b"sound"}
-    assert (rig.near.num_accepted, rig.far.num_accepted) == (0, 1)
+    assert (rig.near.report().num_hits, rig.far.report().num_hits) == (0, 1)
 
 
 def test_a_bug_in_either_thread_is_a_miss_and_the_thread_lives() -> None:
@@ -132,7 +126,7 @@ def test_neither_asking_nor_offering_ever_waits_and_writes_that_would_are_droppe
     rig.tiers.wait_until_written()
     num_written = len(rig.near.stored)
     assert shared_module.MAX_WRITES <= num_written <= shared_module.MAX_WRITES + 1
-    assert rig.near.num_dropped == rig.far.num_dropped == 1000 - num_written
+    assert rig.near.report().num_rejected == rig.far.report().num_rejected == 1000 - num_written
 
 
 def test_writes_that_wait_are_bounded_in_bytes_too() -> None:

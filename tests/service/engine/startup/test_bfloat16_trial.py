@@ -12,9 +12,8 @@ from torch.nn.functional import cosine_similarity
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import bfloat16_trial
 from service.engine.startup.bfloat16_trial import NUM_PROMPTS, say_if_faster, try_bfloat16, warn_if_slower
-from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import prepack
+from service.engine.startup.weight_formats import known_prompts, prepack
 from service.model.architectures import load_model
 from service.model.linear import cpu_backend
 from service.model.linear.cpu_backend import has_bfloat16, packed_products

@@ -7,9 +7,8 @@ from transformers import Qwen3VLModel
 
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import weight_formats
-from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import NUM_PROMPTS, check_int8, prepack, use_int8
+from service.engine.startup.weight_formats import NUM_PROMPTS, check_int8, known_prompts, prepack, use_int8
 from service.errors import ModelError
 from service.model.architectures import pooled_model
 from service.model.linear.cpu_backend import packed_products

@@ -41,7 +41,7 @@ def test_every_way_gives_torchs_products(packed: PackedProducts, num_rows: int) 
         assert (one.project_add(x, residual.clone()) - want - residual).abs().max() <= TOLERANCE
         by_tanh = functional.gelu(want, approximate="tanh")
         assert (one.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
-    assert (packed.make(linear).project(x) - want).abs().max() <= TOLERANCE
+    assert (packed.make(linear).project_new(x) - want).abs().max() <= TOLERANCE
     assert (packed.make(linear).project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
     for gated in (packed.gate(gates), torchs().gate(gates)):
         assert (gated.multiply(x) - functional.silu(gate) * up).abs().max() <= TOLERANCE

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from service.model.linear.threads import one_thread
+from service.model.stock.text_encoder import one_thread
 
 
 def test_the_number_of_threads_comes_back_whatever_happens() -> None:

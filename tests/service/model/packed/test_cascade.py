@@ -47,14 +47,13 @@ def test_each_prompt_attends_to_all_of_itself_and_to_what_is_kept(seed: int, num
     prompts = families(random.Random(seed))
     segments, (query, key, value) = rows_of(prompts)
     assert len(segments.beginnings) == 2
-    assert segments.unfold is not None
-    assert segments.fold is not None
+    assert segments.spread is not None
     before = torch.randn(2, num_before, KV_HEADS, HEAD_DIM)
-    prefix = (before[0], before[1]) if num_before else None
-    places = [one[torch.from_numpy(segments.unfold)] for one in (query, key, value)]
+    prefix = (before[0], before[1])
+    places = [one[torch.from_numpy(segments.spread.row_of_place)] for one in (query, key, value)]
     options = {"prefix": prefix, "beginnings": segments.beginnings}
     mixed = attend(*places, segments.groups, SCALING, torch.empty_like(places[0]), **options)
-    by_row = mixed[torch.from_numpy(segments.fold)]
+    by_row = mixed[torch.from_numpy(segments.spread.place_of_row)]
     starts = [0, *accumulate(map(len, prompts))]
     lasts = torch.from_numpy(segments.row[np.array(starts[1:])[segments.order] - 1])
     of_last = attend_last(query[lasts], *places[1:], segments.groups, SCALING, **options)
@@ -73,7 +72,7 @@ def test_a_rest_that_is_no_number_leaves_its_neighbours_and_the_beginning_alone(
     poisoned = int(segments.row[52 * 2 + 50])
     for one in (query, key, value):
         one[poisoned] = float("nan")
-    unfold, fold = (torch.from_numpy(one) for one in (segments.unfold, segments.fold))
+    unfold, fold = (torch.from_numpy(one) for one in (segments.spread.row_of_place, segments.spread.place_of_row))
     places = [one[unfold] for one in (query, key, value)]
     mixed = attend(*places, segments.groups, SCALING, torch.empty_like(places[0]), beginnings=segments.beginnings)[fold]
     wrong = {int(row) for row in torch.where(mixed.isnan().flatten(1).any(1))[0]}

@@ -29,7 +29,7 @@ def random_prompts(draw: random.Random) -> list[list[int]]:
 def test_each_place_in_attention_reads_the_prompts_own_text(seed: int) -> None:
     prompts = random_prompts(random.Random(seed))
     ids, segments = plan(prompts)
-    places = segments.tokens if segments.unfold is None else segments.tokens[segments.unfold]
+    places = segments.tokens if segments.spread is None else segments.tokens[segments.spread.row_of_place]
     start = 0
     for index in segments.order:
         assert ids[places[start : start + len(prompts[index])]].tolist() == prompts[index]
@@ -52,9 +52,8 @@ def test_a_row_is_shared_only_behind_the_same_tokens(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_fold_takes_each_row_from_a_place_that_reads_it(seed: int) -> None:
     _, segments = plan(random_prompts(random.Random(seed)))
-    assert segments.unfold is not None
-    assert segments.fold is not None
-    assert segments.unfold[segments.fold].tolist() == list(range(len(segments.tokens)))
+    assert segments.spread is not None
+    assert segments.spread.row_of_place[segments.spread.place_of_row].tolist() == list(range(len(segments.tokens)))
 
 
 def test_groups_cover_the_prompts_by_length() -> None:
@@ -73,9 +72,9 @@ def test_nothing_behind_an_image_is_shared() -> None:
 
 def test_a_beginning_that_is_not_worth_it_is_computed_for_each() -> None:
     long = [list(range(200)), [0, *range(300, 500)]]
-    assert plan(long)[1].unfold is None
-    assert plan([long[0], long[0]], may_share=False)[1].unfold is None
-    assert plan([long[0], long[0]])[1].unfold is not None
+    assert plan(long)[1].spread is None
+    assert plan([long[0], long[0]], may_share=False)[1].spread is None
+    assert plan([long[0], long[0]])[1].spread is not None
 
 
 @pytest.mark.parametrize("max_tokens", [1, 7, 20, 64, 10_000])

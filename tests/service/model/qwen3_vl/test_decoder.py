@@ -13,11 +13,10 @@ from cenote_kernels.cpu.library import runs_on
 from service.model.linear.cpu_backend import can_prepack_decoder
 from service.model.linear.linear import fuse
 from service.model.linear.prepacked_linear import PREPACKED_ROWS, padded_rows
-from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
+from service.model.linear.products import BLOCK_ROWS, NATIVE, ONEDNN, TORCHS, PackedProducts
 from service.model.load import load_stock
-from service.model.packed.packed_batch import PackedBatch, VisualTokens
+from service.model.packed.packed_batch import NO_VISUAL, PackedBatch, VisualTokens
 from service.model.positions import mrope_positions
-from service.model.qwen3_vl.decoder_layer import BLOCK_ROWS, _blocks
 from service.model.qwen3_vl.language import LanguageModel
 
 CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
@@ -45,7 +44,7 @@ def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.f
     features = torch.randn(len(visual), 3 * 128, generator=torch.Generator().manual_seed(3)).to(dtype)
     lengths = [positions.shape[1] for positions in positions]
     position_ids = torch.from_numpy(np.concatenate(positions, axis=1))
-    return PackedBatch(torch.tensor(ids), position_ids, lengths, VisualTokens(index, features) if visual else None)
+    return PackedBatch(torch.tensor(ids), position_ids, lengths, VisualTokens(index, features) if visual else NO_VISUAL)
 
 
 def prompts(seed: int = 0) -> list[tuple[list[int], bool]]:
@@ -61,10 +60,11 @@ def stock_forward(model: Qwen3VLModel, batch: PackedBatch) -> torch.Tensor:
         item = slice(start, start + length)
         embeds = model.language_model.embed_tokens(batch.token_ids[item])
         mask = torch.zeros(length, dtype=torch.bool)
-        mask[batch.visual_index[(batch.visual_index >= start) & (batch.visual_index < start + length)] - start] = True
+        index = batch.visual.index
+        of_item = (index >= start) & (index < start + length)
+        mask[index[of_item] - start] = True
         deepstack = None
-        if mask.any() and batch.visual is not None:
-            of_item = (batch.visual_index >= start) & (batch.visual_index < start + length)
+        if of_item.any():
             main, *deepstack = batch.visual.features[of_item].split(128, dim=-1)
             embeds[mask] = main
         out = model.language_model(
@@ -137,7 +137,7 @@ def test_fused_products_are_the_modules_and_share_their_memory(bias: bool) -> No
 
 @pytest.mark.parametrize("num_rows", [1, 14, BLOCK_ROWS, BLOCK_ROWS + 14, 3 * BLOCK_ROWS - 1, 8192])
 def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
-    blocks = _blocks(num_rows, None)
+    blocks = TORCHS.blocks(num_rows)
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_rows))
     assert len(blocks) == 1 or min(block.stop - block.start for block in blocks) > BLOCK_ROWS / 2
 
@@ -145,7 +145,7 @@ def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
 @pytest.mark.parametrize("num_rows", [1, 14, 512, 526, 1700])
 def test_blocks_of_prepacked_products_have_rows_that_there_is_code_for(num_rows: int) -> None:
     num_filled = ONEDNN.pad_blocks(num_rows)
-    blocks = _blocks(num_filled, ONEDNN.block_rows)
+    blocks = ONEDNN.blocks(num_filled)
     sizes = [block.stop - block.start for block in blocks]
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_filled))
     assert all(size == PREPACKED_ROWS for size in sizes[:-1])

@@ -9,7 +9,7 @@ from transformers import Qwen3VLModel
 
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
-from service.engine.startup.self_check import check_forward
+from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import ModelError
 from service.ipc.messages import Media, PixelSlot, Request
 from service.model.architectures import pooled_model
@@ -90,13 +90,14 @@ def test_features_of_an_image_are_the_stock_towers(model: Qwen3VLModel) -> None:
 def test_the_self_check_passes_on_an_intact_model_and_sees_a_lost_deepstack(
     model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_forward(pooled_model(Qwen3VL(model)))
+    ours = pooled_model(Qwen3VL(model))
+    check_forward(ours, known_answers(ours))
     intact = VisionTower.encode
     monkeypatch.setattr(
         VisionTower, "encode", lambda tower, image: intact(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256)
     )
     with pytest.raises(ModelError, match="known-answer"):
-        check_forward(pooled_model(Qwen3VL(model)))
+        check_forward(ours, known_answers(ours))
 
 
 def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> None:

@@ -56,14 +56,13 @@ def pack(*prompts: list[int], tenants: tuple[str, ...] | None = None, seed: int 
         ids,
         torch.from_numpy(np.concatenate(positions, axis=1)),
         [len(prompt) for prompt in prompts],
-        VisualTokens(visual, features) if len(visual) else None,
+        VisualTokens(visual, features),
         tenants=("a",) * len(prompts) if tenants is None else tenants,
     )
 
 
 def check(language: LanguageModel, model: Qwen3VLModel, batch: PackedBatch) -> int:
     """Compare with a forward that keeps nothing; how many tokens of each prompt came from the cache."""
-    assert language.prefixes is not None
     before = language.prefixes.num_reused
     got = language.forward(batch, last_only=True)
     num_reused = language.prefixes.num_reused - before
@@ -144,11 +143,9 @@ def test_tenants_have_nothing_of_each_other(language: LanguageModel, model: Qwen
 def test_what_is_kept_is_bounded_and_the_least_recently_used_goes(model: Qwen3VLModel) -> None:
     language = caching(model, PLENTY)
     warm(language, OTHER)
-    assert language.prefixes is not None
     one_bytes = language.prefixes.num_bytes
     assert one_bytes == sum(one.num_kv_heads for one in language.layers) * 2 * len(OTHER) * 4 * model_head_dim(model)
     language = caching(model, int(1.6 * one_bytes))
-    assert language.prefixes is not None
     warm(language, OTHER)
     warm(language, SYSTEM)  # half as long: both fit
     assert check(language, model, pack([*OTHER, *words(50)])) == len(OTHER)
@@ -161,7 +158,6 @@ def test_what_is_kept_is_bounded_and_the_least_recently_used_goes(model: Qwen3VL
 def test_a_tenant_holds_no_more_than_its_share(model: Qwen3VLModel) -> None:
     language = caching(model, PLENTY)
     warm(language, SYSTEM)
-    assert language.prefixes is not None
     one_bytes = language.prefixes.num_bytes
     language.prefixes = PrefixCache(4 * one_bytes, tenant_share=0.5)
     warm(language, SYSTEM, "b")
@@ -176,7 +172,6 @@ def test_a_beginning_that_is_larger_than_all_may_be_is_not_kept(model: Qwen3VLMo
     language = caching(model, 1000)
     warm(language, SYSTEM)
     assert check(language, model, pack([*SYSTEM, *words(60)])) == 0
-    assert language.prefixes is not None
     assert language.prefixes.num_bytes == 0
 
 
