@@ -194,7 +194,7 @@ class Served:
         """The scores of pairs, as the front makes them."""
         assert self.profile.scoring is not None
         logits = self.vectors(prompts)[:, 0]
-        return sigmoid(logits) if self.profile.scoring.activation == "sigmoid" else logits
+        return sigmoid(logits) if self.profile.scoring == "sigmoid" else logits
 
 
 def load(folder: Path, family: str | None = None) -> Any:

@@ -114,6 +114,8 @@ class ModelRunner:
 
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> Found:
         """Raw rows of the prompts of a batch, of each kind that a request for them asks for."""
+        requests = [waiting.request for waiting in batch]
+        visual = _visual_tokens(batch) if any(request.media for request in requests) else NO_VISUAL
         token_ids: list[int] = []
         positions: list[np.ndarray] = []
         kinds: list[set[str]] = []
@@ -130,12 +132,11 @@ class ModelRunner:
                 positions.append(self._backbone.positions(len(ids), [(one.offset, one.grid_thw) for one in media]))
             token_ids += ids
             kinds.append({ask.kind for one in (waiting, *waiting.joined) for ask in one.request.asks})
-        requests = [waiting.request for waiting in batch]
         packed = PackedBatch(
             token_ids=torch.from_numpy(np.fromiter(token_ids, np.int64)),  # torch's own takes nine times as long
             position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
             segment_lengths=[len(request.plan.ids) for request in requests],
-            visual=_visual_tokens(batch) if any(request.media for request in requests) else NO_VISUAL,
+            visual=visual,
             plans=[request.plan for request in requests],
             tenants=[request.tenant for request in requests],
         )

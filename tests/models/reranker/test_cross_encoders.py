@@ -64,7 +64,7 @@ def test_long_pairs_are_cut_as_the_reference_cuts_them(both: Both, side: str) ->
 def test_the_activation_is_the_files_and_texts_are_texts(both: Both) -> None:
     served, reference = both
     assert served.profile.scoring is not None
-    assert isinstance(reference.activation_fn, torch.nn.Identity) == (served.profile.scoring.activation == "identity")
+    assert isinstance(reference.activation_fn, torch.nn.Identity) == (served.profile.scoring == "identity")
     check_special_texts(served.tokenizer, served.profile)
     with pytest.raises(InputError, match="trained without any"):
         served.pair("", "", "Find it.")

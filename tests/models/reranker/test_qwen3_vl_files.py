@@ -96,7 +96,7 @@ def test_without_any_of_them_it_is_an_embedder_unless_the_family_is_named() -> N
     profile = load_profile(CHECKPOINT, FAMILY)
     assert (profile.dimensions, profile.normalize, profile.max_tokens) == (1, False, 10_245)
     assert profile.scoring is not None
-    assert profile.scoring.activation == "sigmoid"
+    assert profile.scoring == "sigmoid"
 
 
 def test_a_tied_head_is_two_rows_of_the_embeddings_and_an_own_one_its_own(tmp_path: Path) -> None:
