@@ -15,7 +15,7 @@ from tests.scoreboard.line import Result, line
 
 CI = (
     "tests/service/media", "tests/schemas", "tests/service/engine", "tests/service/front",
-    "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refused_bytes.py",
+    "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refusals.py",
     "tests/journey/test_per_item.py",
 )  # fmt: skip
 """The lines that refuse and check; nightly runs everything."""
