@@ -28,11 +28,6 @@ class Answer:
     began_s: float
     ended_s: float
 
-    @property
-    def seconds(self) -> float:
-        """Between the two."""
-        return self.ended_s - self.began_s
-
 
 class Connection(asyncio.Protocol):
     """One connection that is kept open; one request at a time.

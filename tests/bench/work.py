@@ -1,7 +1,7 @@
 """The work that is measured: request bodies as clients send them. Every side makes of them what it needs."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["embed", "tower"]
@@ -23,15 +23,6 @@ class Work:
     concurrency: int = 1
     kind: Kind = "embed"
     path: str = "/v1/embeddings"
-
-    def as_json(self) -> dict[str, Any]:
-        """For the pipe."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Work":
-        """Read the result of `as_json`."""
-        return cls(**value)
 
 
 def text_body(texts: Sequence[str], encoding_format: str = "base64") -> dict[str, Any]:

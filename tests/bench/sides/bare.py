@@ -53,13 +53,12 @@ class BareForward:
         self._pixels = mmap.mmap(-1, PIXEL_BYTES)
         self._end = 0
         start = start_message(self._settings, self._reader.model, num_threads, 1)
-        self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
+        self._runner, *_ = load(start, memoryview(self._pixels))
         keep_cores(num_threads)
         self._ready: dict[str, Ready] = {}
-        self._num_steps = 0
 
     def prepare(self, label: str, work: dict[str, Any]) -> None:
-        wanted = Work.from_json(work)
+        wanted = Work(**work)
         groups = [wanted.bodies[i : i + wanted.concurrency] for i in range(0, len(wanted.bodies), wanted.concurrency)]
         requests = [[one for body in group for one in self._reader.requests(body, self._store)] for group in groups]
         self._ready[label] = Ready(requests, wanted.kind)
@@ -83,7 +82,7 @@ class BareForward:
         return sum(len(request.plan.ids) for group in self._ready[label].groups for request in group)
 
     def facts(self) -> dict[str, Any]:
-        return {"num_parameters": self._engine.num_parameters, "hidden": self._engine.hidden, "steps": self._num_steps}
+        return {}
 
     def _store(self, pixels: bytes) -> PixelSlot:
         """Pixels one behind the other, from the start again when the end is reached: old work is not run again."""
@@ -111,7 +110,6 @@ class BareForward:
         rows: dict[int, bytes] = {}
         while ready_queue:
             batch = ready_queue.take_batch()
-            self._num_steps += 1
             finished = self._runner.finish(self._runner.embed(batch), [waiting.request for waiting in batch])
             for waiting, row in zip(batch, finished, strict=True):
                 assert row is not None, "a vector is not finite"

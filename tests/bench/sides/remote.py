@@ -4,6 +4,7 @@ import base64
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class RemoteSide:
         self.facts: dict[str, Any] = self._ask(do="facts")
 
     def prepare(self, label: str, work: Work) -> None:
-        self._ask(do="prepare", label=label, work=work.as_json())
+        self._ask(do="prepare", label=label, work=asdict(work))
 
     def run(self, label: str) -> float:
         seconds: float = self._ask(do="run", label=label)

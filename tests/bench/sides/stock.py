@@ -19,7 +19,6 @@ from service.model.qwen3_vl.qwen3_vl import patchify
 from service.settings import Settings
 from tests.bench.pipe import answer_forever
 from tests.bench.prompts import PromptReader, pixels_of
-from tests.bench.work import Work
 
 
 class StockTransformers:
@@ -35,7 +34,7 @@ class StockTransformers:
         self._rows: dict[str, list[bytes]] = {}
 
     def prepare(self, label: str, work: dict[str, Any]) -> None:
-        prompts = [prompt for body in Work.from_json(work).bodies for prompt in self._reader.prompts(body)]
+        prompts = [prompt for body in work["bodies"] for prompt in self._reader.prompts(body)]
         items = [place.item for prompt in prompts for place in prompt.placeholders]
         self._patches[label] = [_patches(item) for item in items if isinstance(item, ImageFile)]
 
