@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.own_engine import Content, OwnEngine, words, wrong_answers
+from tests.scoreboard.lines.own_engine import Content, OwnEngine, words
 
 NUM_CONTENTS = 80
 NUM_QUERIES, NUM_DOCUMENTS = 4, 6
@@ -50,7 +50,7 @@ def run(size: int, folder: Path) -> Result:
     pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
     pool += [pair for _ in range(NUM_QUERIES) for pair in engine.pairs(draw, NUM_DOCUMENTS)]
     solo: list[np.ndarray] = [engine.vector(content) for content in pool]
-    num_failed, num_victims, num_forged, notes = 0, 0, 0, list[str]()
+    num_victims, num_forged, failures = 0, 0, list[str]()
     for number in range(size):
         picked = [draw.randrange(len(pool)) for _ in range(draw.randrange(1, 7))]
         if number % 4 > 1:  # the pairs of a query among themselves
@@ -61,10 +61,7 @@ def run(size: int, folder: Path) -> Result:
             batch += [(one, None) for one in forged]
             num_forged += len(forged)
         draw.shuffle(batch)
-        answers = engine.ask([content for content, _ in batch])
-        wrong = wrong_answers(answers, [want for _, want in batch])
         num_victims += len(picked)
-        num_failed += bool(wrong)
-        if wrong:
-            notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
-    return Result(size, num_failed, [f"{num_victims} victims, {num_forged} forged rows", *notes[:5]])
+        if wrong := engine.wrong_in(batch):
+            failures.append(f"batch {number}: rows {wrong} of {len(batch)}")
+    return Result(size, len(failures), [f"{num_victims} victims, {num_forged} forged rows", *failures[:5]])

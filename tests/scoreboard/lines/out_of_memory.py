@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.own_engine import OwnEngine, wrong_answers
+from tests.scoreboard.lines.own_engine import OwnEngine
 
 NUM_CONTENTS = 60
 MAX_BATCH = 64
@@ -61,7 +61,7 @@ def run(size: int, folder: Path) -> Result:
     (short,) = shorts
     pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
     solo = [engine.vector(content) for content in pool]
-    num_failed, notes = 0, list[str]()
+    failures: list[str] = []
     for number in range(size):
         if number % 5 == 0:
             engine.scheduler.cache.clear()  # so that images are encoded, and meet it too
@@ -71,13 +71,12 @@ def run(size: int, folder: Path) -> Result:
             draw.randrange(NUM_CONTENTS) for _ in range(1 if number % 3 == 1 else draw.randrange(1, MAX_BATCH + 1))
         ]
         num_before = short.num_hit
-        answers = engine.ask([pool[index] for index in picked])
+        wrong = engine.wrong_in([(pool[index], solo[index]) for index in picked])
         short.num_refused = 0
-        wrong = wrong_answers(answers, [solo[index] for index in picked])
-        num_failed += bool(wrong)
         if wrong:
-            notes.append(
-                f"point {number}: {len(wrong)} of {len(picked)} wrong, after {short.num_hit - num_before} refusals"
-            )
+            refused = f"{short.num_hit - num_before} refusals"
+            failures.append(f"point {number}: {len(wrong)} of {len(picked)} wrong, after {refused}")
     ceiling = engine.scheduler.ready.max_tokens
-    return Result(size, num_failed, [f"{short.num_hit} refusals; ceiling in the end {ceiling} tokens", *notes[:5]])
+    return Result(
+        size, len(failures), [f"{short.num_hit} refusals; ceiling in the end {ceiling} tokens", *failures[:5]]
+    )

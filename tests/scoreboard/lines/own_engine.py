@@ -112,6 +112,13 @@ class OwnEngine:
                 answers.update((one.id, one) for one in found)
         return [answers[request.id] for request in requests]
 
+    def wrong_in(self, batch: Sequence[tuple[Content, np.ndarray | None]]) -> list[int]:
+        """Ask contents together; indexes of those that got anything but their solo vectors, or, with none, an error."""
+        answers = self.ask([content for content, _ in batch])
+        return [
+            i for i, (answer, (_, solo)) in enumerate(zip(answers, batch, strict=True)) if not _is_right(answer, solo)
+        ]
+
     def vector(self, content: Content) -> np.ndarray:
         """The vector of a content by itself."""
         (answer,) = self.ask([content])
@@ -123,16 +130,11 @@ def row(vector: Vector) -> np.ndarray:
     return np.frombuffer(vector.rows["float32"], np.float32)
 
 
-def is_right(answer: Answer, solo: np.ndarray | None) -> bool:
+def _is_right(answer: Answer, solo: np.ndarray | None) -> bool:
     """True if a content that has a solo vector got just that, and one that has none got an error."""
     if solo is None or isinstance(answer, Failure):
         return solo is None and isinstance(answer, Failure)
     return bool(np.abs(row(answer) - solo).max() <= TOLERANCE)
-
-
-def wrong_answers(answers: Sequence[Answer], solos: Sequence[np.ndarray | None]) -> list[int]:
-    """Indexes of the answers that are not right."""
-    return [i for i, (answer, solo) in enumerate(zip(answers, solos, strict=True)) if not is_right(answer, solo)]
 
 
 def words(draw: random.Random, num: range = range(1, 24)) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.scoreboard.line import Result, line
-from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words, wrong_answers
+from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words
 
 NUM_CONTENTS = 60
 NUM_QUERIES, NUM_DOCUMENTS = 4, 6
@@ -37,17 +37,14 @@ def run(size: int, folder: Path) -> Result:
     pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
     pool += [pair for _ in range(NUM_QUERIES) for pair in engine.pairs(draw, NUM_DOCUMENTS)]
     solo = [engine.vector(content) for content in pool]
-    num_failed, num_poisons, notes = 0, 0, list[str]()
+    num_poisons, failures = 0, list[str]()
     for number in range(size):
         num_bad = number % (MAX_POISONS + 1)
         picked = [draw.randrange(len(pool)) for _ in range(draw.randrange(1, MAX_BATCH + 1 - num_bad))]
         batch: list[tuple[Content, np.ndarray | None]] = [(pool[index], solo[index]) for index in picked]
         batch += [(poisoned(draw, pool), None) for _ in range(num_bad)]
         draw.shuffle(batch)
-        answers = engine.ask([content for content, _ in batch])
-        wrong = wrong_answers(answers, [want for _, want in batch])
         num_poisons += num_bad
-        num_failed += bool(wrong)
-        if wrong:
-            notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
-    return Result(size, num_failed, [f"{num_poisons} poisons", *notes[:5]])
+        if wrong := engine.wrong_in(batch):
+            failures.append(f"batch {number}: rows {wrong} of {len(batch)}")
+    return Result(size, len(failures), [f"{num_poisons} poisons", *failures[:5]])
