@@ -8,7 +8,7 @@ Source: sentence-transformers 6.2 `MultiVectorEncoder._parse_model_config`, `_ma
 
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA, TokenModules, read_token_modules, stanford_projection
@@ -109,14 +109,16 @@ def read_colbert(files: CheckpointFiles, form: Form, settings: Mapping[str, Any]
     metadata: Mapping[str, Any] = {}
     if form == "HF_ColBERT":
         metadata = files.optional(COLBERT_METADATA)
-        modules = TokenModules((stanford_projection(files.folder),), True, ((), _stanford_skiplist(metadata)))
+        skiplist = list(string.punctuation) if metadata.get("mask_punctuation", True) else []
+        modules = TokenModules((stanford_projection(files.folder),), True, ((), skiplist))
     else:
         modules = read_token_modules(files.folder, is_pylates=form == "PyLate")
     said = {**_legacy(names, metadata, form), **{key: settings[key] for key in LENGTHS if key in settings}}
     expansion = _expansion(said.get("query_expansion"))
     markers = _markers(names, metadata, form)
     if form == "PyLate":
-        modules = modules.with_skiplist(_pylate_skiplist(names))
+        words = _pylate_skiplist(names)
+        modules = modules if any(modules.skiplists) else replace(modules, skiplists=((), words))
     return ColbertFiles(
         prefixes=_prefixes(files.prompts(), markers),
         markers=tuple(marker for marker in markers if marker),
@@ -204,10 +206,6 @@ def _pylate_skiplist(names: Mapping[str, Any]) -> Sequence[str]:
         raise CheckpointError(f"{NAMES} has skiplist_words {words!r}; a list of strings is needed")
     is_pylates = names.get("model_type") == PYLATE or any(key in names for key in ("query_prefix", "document_prefix"))
     return words if words is not None else list(string.punctuation) if is_pylates else ()
-
-
-def _stanford_skiplist(metadata: Mapping[str, Any]) -> Sequence[str]:
-    return list(string.punctuation) if metadata.get("mask_punctuation", True) else ()
 
 
 def _count(said: Mapping[str, Any], key: str) -> int | None:

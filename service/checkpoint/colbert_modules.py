@@ -5,7 +5,7 @@ Source: sentence-transformers 6.2 `MultiVectorMask`, `Dense`, `Normalize`; PyLat
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from service.checkpoint.json_files import CheckpointError, read_object
@@ -39,10 +39,6 @@ class TokenModules:
     dense: tuple[DenseConfig, ...]
     normalize: bool
     skiplists: tuple[Sequence[str], Sequence[str]]
-
-    def with_skiplist(self, words: Sequence[str]) -> "TokenModules":
-        """With tokens of documents that are named elsewhere, unless a module names some."""
-        return self if any(self.skiplists) else replace(self, skiplists=((), words))
 
 
 def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:

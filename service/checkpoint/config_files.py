@@ -29,10 +29,10 @@ class CheckpointFiles:
 
     Attributes:
         folder: holds config.json and tokenizer.json.
-        part: the object of config.json that counts as the configuration; None: all of it.
+        part: the object of config.json that counts as the configuration; empty: all of it.
     """
 
-    def __init__(self, folder: Path, part: str | None = None) -> None:
+    def __init__(self, folder: Path, part: str = "") -> None:
         self.folder = folder
         self.part = part
 
@@ -43,7 +43,7 @@ class CheckpointFiles:
         Raises:
             CheckpointError: it is missing or damaged.
         """
-        if self.part is not None:
+        if self.part:
             return CheckpointFiles(self.folder).section(self.part)
         return self.read_object("config.json")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.hub import CALIBRATION_FILE, TOKEN_HEADS
-from service.checkpoint.sparse.router_files import CONFIG as ROUTER
+from service.checkpoint.sparse_files import CONFIG as ROUTER
 
 DECISIVE = (
     *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors"),

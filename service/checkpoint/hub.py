@@ -1,7 +1,7 @@
 """Finds a model's files: the built-in ones, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,8 @@ from huggingface_hub import snapshot_download
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.lora_files import base_of, join
-from service.checkpoint.sparse.router_files import CONFIG as ROUTER
-from service.checkpoint.sparse.router_files import beside
+from service.checkpoint.sparse_files import CONFIG as ROUTER
+from service.checkpoint.sparse_files import beside
 from service.checkpoint.weight_files import ADAPTER, list_weight_files
 
 BUILTIN = "builtin"
@@ -26,6 +26,8 @@ BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RE
 """Folders of what ships with the package, by name."""
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
+DECISIVE = ("modules.json", ROUTER, "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS)
+"""Weights and what says how they are used, of modules after the transformer too."""
 FILES = ["*.json", "*.safetensors", "*.jinja", COLBERT_METADATA, *TOKEN_HEADS]
 """Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
 NEEDED = "a checkpoint is config.json, tokenizer.json and *.safetensors in one folder"
@@ -53,18 +55,13 @@ class Checkpoint:
     def fingerprint(self) -> bytes:
         """SHA-256 over config and weights, by their headers and sizes: 32 bytes that change when the model does."""
         digest = hashlib.sha256(self.name.encode() + b"\0" + (self.revision or "").encode())
-        for path in sorted(self._decisive_files()):
+        found = {self.folder / "config.json", *(path for one in DECISIVE for path in self.folder.glob(one))}
+        for path in sorted(found):
             name = path.relative_to(self.folder).as_posix()
             digest.update(f"\0{name}\0{path.stat().st_size}\0".encode())
             with path.open("rb") as file:
                 digest.update(file.read(1 << 20))
         return digest.digest()
-
-    def _decisive_files(self) -> Iterator[Path]:
-        """Weights and what says how they are used, of modules after the transformer too."""
-        yield self.folder / "config.json"
-        for pattern in ("modules.json", ROUTER, "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS):
-            yield from self.folder.glob(pattern)
 
 
 def canonical_name(model: str) -> str:

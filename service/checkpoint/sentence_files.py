@@ -17,7 +17,7 @@ from service.checkpoint.json_files import ABOUT_MODEL, EMPTY, MODEL, CheckpointE
 from service.checkpoint.json_files import POOLING as POOLING_KEYS
 from service.checkpoint.sentence_modules import SentenceModule, check_normalize, list_modules, read_dense
 from service.checkpoint.sentence_settings import SETTINGS, check_settings, find_settings
-from service.checkpoint.sparse.splade_files import SpladePooling, is_splade, read_splade
+from service.checkpoint.sparse_files import SpladePooling, is_splade, read_splade
 from service.checkpoint.tokenizer_settings import check_tokenizer_settings, max_length
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
@@ -59,7 +59,7 @@ class SentenceFiles:
     """The files' values.
 
     Attributes:
-        pooling: which hidden states become the vector; `splade` has its own file (`splade_files.py`).
+        pooling: which hidden states become the vector; `splade` has its own file (`sparse_files.py`).
         colbert: of a late-interaction model, whose pooling is `multi_vector`; None of others.
         splade: of a sparse one, whose pooling is `splade`; likewise.
         normalize: whether vectors come out at length 1; not where those of length 1 are cut.

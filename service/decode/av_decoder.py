@@ -111,6 +111,5 @@ class AudioDecoder(IsolatedDecoder):
             num_slot_bytes=audio.num_slot_bytes,
         )
         num_bytes = task.max_samples * SAMPLE_BYTES * NUM_SAMPLE_COPIES + len(task.encoded)
-        location = ErrorLocation(audio.param, audio.index)
-        _, slot = await self.run(task, task.num_slot_bytes, location, num_bytes=num_bytes, cost=num_bytes)
+        _, slot = await self.run(task, task.num_slot_bytes, audio.location, num_bytes=num_bytes, cost=num_bytes)
         return slot

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from service import metrics
 from service.decode.isolated import IsolatedDecoder, late_message
 from service.fairness.room import NUM_SPARE, FairRoom, Size
-from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import UNREADABLE
 from service.media.image.image_file import ImageFile
@@ -47,9 +46,8 @@ class ProcessDecoder(IsolatedDecoder):
             size=item.size,
             framing=item.framing,
         )
-        location = ErrorLocation(item.param, item.index)
         num_bytes, cost = item.decode_cost
-        _, pixels = await self.run(task, item.num_slot_bytes, location, num_bytes=num_bytes, cost=cost)
+        _, pixels = await self.run(task, item.num_slot_bytes, item.location, num_bytes=num_bytes, cost=cost)
         return pixels
 
 
@@ -77,8 +75,7 @@ class ThreadDecoder:
         try:
             return await asyncio.wait_for(asyncio.shield(work), self._deadline_s)
         except TimeoutError:
-            message = late_message("image", self._deadline_s)
-            ErrorLocation(item.param, item.index).refuse("media_undecodable", message)
+            item.location.refuse("media_undecodable", late_message("image", self._deadline_s))
 
 
 ImageDecoder = ProcessDecoder | ThreadDecoder

@@ -26,8 +26,14 @@ from service.errors import ModelError, UnavailableError
 from service.fairness.room import NUM_SPARE, FairRoom, Size, WorkPiece
 from service.media.error_location import ErrorLocation
 from service.workers.messages import DecodeEnd
-from service.workers.worker_process import WorkerLostError, WorkerProcess
-from service.workers.worker_slot import StoppedError, WorkerKilledError, WorkerSlot, WorkerStartError
+from service.workers.worker_process import (
+    StoppedError,
+    WorkerKilledError,
+    WorkerLostError,
+    WorkerProcess,
+    WorkerSlot,
+    WorkerStartError,
+)
 
 MEMORY_SLACK_BYTES = 256 << 20
 """Memory of a process beyond the budget: two copies of the file, threads' stacks, allocator overhead."""
@@ -128,7 +134,10 @@ class IsolatedDecoder:
         size: Size = "small" if cost <= self.room.small_bytes else "large"
         while True:
             piece = await self.room.take(cost, num_bytes=num_bytes, size=size)
-            running = self._begin(piece)
+            running = Running(piece)
+            self._running.add(running)
+            if self._next_look is None:
+                self._next_look = asyncio.get_running_loop().call_later(LOOK_S, self._look)
             work = asyncio.get_running_loop().run_in_executor(
                 self._threads, self._exchange, running, task, num_result_bytes
             )
@@ -160,13 +169,6 @@ class IsolatedDecoder:
         while self._idle:
             self._idle.pop().close()
 
-    def _begin(self, piece: WorkPiece) -> Running:
-        running = Running(piece)
-        self._running.add(running)
-        if self._next_look is None:
-            self._next_look = asyncio.get_running_loop().call_later(LOOK_S, self._look)
-        return running
-
     def _end(self, running: Running, _: object) -> None:
         self._running.discard(running)
         if not self._running and self._next_look is not None:
@@ -196,7 +198,10 @@ class IsolatedDecoder:
         slot = self._choose(running.piece)
 
         def exchange(worker: WorkerProcess) -> tuple[DecodeEnd, NDArray[np.uint8]]:
-            self._start_spare()
+            with self._choosing, suppress(OSError):  # no room now: it is left to its first task
+                for spare in self._idle[-NUM_SPARE:]:  # who gets an extra seat should not wait for a process
+                    if spare.worker is None:
+                        spare.start()
             running.slot, running.worker, running.began_cpu_s = slot, worker, worker.cpu_s
             running.began_s = time.monotonic()
             return worker.exchange(task, num_bytes, self._deadline_s)
@@ -222,13 +227,6 @@ class IsolatedDecoder:
             slot = ready[-1] if len(ready) > leaves_last or not others else others[-1]
             self._idle.remove(slot)
         return slot
-
-    def _start_spare(self) -> None:
-        """Have a process start for each extra seat, since who gets one should not wait for it."""
-        with self._choosing, suppress(OSError):  # no room now: it is left to its first task
-            for slot in self._idle[-NUM_SPARE:]:
-                if not slot.has_process:
-                    slot.start()
 
 
 def late_message(what: str, deadline_s: float) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from service.decode.isolated import IsolatedDecoder
 from service.media.error_location import ErrorLocation
 from service.media.page.page_file import UNREADABLE, PageInfo, PageItem, Raster
+from service.media.resize.resize import Framing
 from service.workers import programs
 from service.workers.messages import PageTask
 
@@ -43,7 +44,8 @@ class PageDecoder(IsolatedDecoder):
             MediaError: `media_undecodable`.
         """
         size, num_bytes = raster.size, raster.num_render_bytes(encoded)
-        task = PageTask(encoded=encoded, page=page, scale=raster.scale, raster_size=size, size=size)
+        framing = Framing((size,))
+        task = PageTask(encoded=encoded, page=page, scale=raster.scale, raster_size=size, size=size, framing=framing)
         _, pixels = await self.run(task, size[0] * size[1] * 3, location, num_bytes=num_bytes, cost=num_bytes)
         return pixels.reshape(*size, 3)
 
@@ -61,6 +63,6 @@ class PageDecoder(IsolatedDecoder):
             size=item.size,
             framing=item.framing,
         )
-        location, num_bytes = ErrorLocation(item.param, item.index), item.num_render_bytes
-        _, pixels = await self.run(task, item.num_slot_bytes, location, num_bytes=num_bytes, cost=num_bytes)
+        num_bytes = item.raster.num_render_bytes(item.file.encoded)
+        _, pixels = await self.run(task, item.num_slot_bytes, item.location, num_bytes=num_bytes, cost=num_bytes)
         return pixels

@@ -8,8 +8,13 @@ from typing import ClassVar, Generic, NoReturn, TypeVar
 
 from service.ingest.errors import FailureReason, FileError, IngestError, not_installed
 from service.ingest.source_file import SourceFile
-from service.workers.worker_process import WorkerLostError, WorkerProcess
-from service.workers.worker_slot import WorkerKilledError, WorkerSlot, WorkerStartError
+from service.workers.worker_process import (
+    WorkerKilledError,
+    WorkerLostError,
+    WorkerProcess,
+    WorkerSlot,
+    WorkerStartError,
+)
 
 NUM_PROCESSES = max(2, os.cpu_count() or 2)
 MAX_MEMORY_BYTES = 1 << 30

@@ -5,8 +5,10 @@ that were computed before). This module knows none of them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+from service.media.error_location import NO_LOCATION, ErrorLocation
 
 MERGE_SIZE = 2
 """Patches along one side of a visual token: at factor 32 a patch is 16 x 16 pixels."""
@@ -66,6 +68,76 @@ class Patches:
 QWEN3_VL = Patches()
 
 
+Color = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+
+Background = Color | Literal["stored", "reference"]
+"""The color under transparent pixels; `stored` keeps what the file holds there, `reference` is Qwen3-VL's rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReadOptions:
+    """Options of reading a file; the defaults read it as the reference does.
+
+    Attributes:
+        background: what shows where an image is transparent, in every mode; by `reference` white
+            under RGBA, and the stored color in every other mode.
+        upright: whether the EXIF orientation is applied. The reference embeds a photo as it is stored.
+    """
+
+    background: Background = "reference"
+    upright: bool = False
+
+    @property
+    def key_part(self) -> bytes:
+        """Bytes that no other reading has."""
+        parts = {"stored": b"stored", "reference": b""}
+        color = parts[self.background] if isinstance(self.background, str) else bytes(self.background)
+        return bytes([self.upright]) + color
+
+
+AS_REFERENCE = ImageReadOptions()
+
+
+def parse_color(text: str) -> Color:
+    """`#rrggbb` as a color.
+
+    Args:
+        text: a number sign and six hexadecimal digits, as the schema has checked.
+    """
+    red, green, blue = bytes.fromhex(text.removeprefix("#"))
+    return red, green, blue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioRule:
+    """The rule of a family for the sample rate and the length of audio; all of them are part of an audio file's keys.
+
+    Attributes:
+        rate_hz: samples a second.
+        crop_samples: longer audio is cropped to so many samples in its middle; 0 keeps all.
+    """
+
+    rate_hz: int
+    crop_samples: int = 0
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """Both numbers."""
+        return tuple(number.to_bytes(8, "little") for number in (self.rate_hz, self.crop_samples))
+
+    def crop(self, num_samples: int) -> tuple[int, int]:
+        """Return the first sample and the number of samples kept: ``start = (num_samples - crop_samples) // 2``.
+
+        transformers takes a random place. One that is always the same keeps a vector the same, and audio cached.
+
+        Source: transformers 5.23 `ClapFeatureExtractor._get_input_mel`, "rand_trunc".
+        """
+        if not self.crop_samples or num_samples <= self.crop_samples:
+            return 0, num_samples
+        return (num_samples - self.crop_samples) // 2, self.crop_samples
+
+
 @dataclass(frozen=True, slots=True)
 class SentAs:
     """Format and size of an image, for answers.
@@ -81,72 +153,12 @@ class SentAs:
     height: int
 
 
-class MediaItem(Protocol):
-    """Media of a request: facts known before anything is decoded, and its keys."""
+@dataclass(frozen=True, slots=True)
+class PlacedItem:
+    """Base of the `MediaItem`s: which place of a request it is in; items at other places are equal."""
 
-    @property
-    def identity(self) -> bytes:
-        """Digest that a client's name is bound to, 32 bytes: of the content sent, however it is read."""
-        ...
+    location: ErrorLocation = field(default=NO_LOCATION, compare=False, kw_only=True)
 
-    @property
-    def digest(self) -> bytes:
-        """Level-2 key, 32 bytes: what was sent and how it is read. Images of one digest fill the same bytes."""
-        ...
-
-    @property
-    def grid_thw(self) -> GridThw:
-        """Its size in patches."""
-        ...
-
-    @property
-    def num_tokens(self) -> int:
-        """Visual tokens: as many as its grid gives."""
-        ...
-
-    @property
-    def kind(self) -> MediaKind:
-        """The kind of media, which decides its placeholder token and its encoder."""
-        ...
-
-    @property
-    def dtype(self) -> TensorDtype | None:
-        """Number format of the features in its slot; None when the slot holds RGB pixels."""
-        ...
-
-    @property
-    def num_slot_bytes(self) -> int:
-        """Bytes that it takes in shared memory."""
-        ...
-
-    @property
-    def num_stored_bytes(self) -> int:
-        """Bytes that keeping it takes."""
-        ...
-
-    @property
-    def param(self) -> str | None:
-        """Path of the field it came from, for errors."""
-        ...
-
-    @property
-    def index(self) -> int | None:
-        """Input of the batch that it belongs to, for errors."""
-        ...
-
-    @property
-    def sent_as(self) -> SentAs:
-        """Its form and size, for answers."""
-        ...
-
-    def at(self, param: str | None, index: int | None) -> "MediaItem":
-        """Return the same item in another place of a request."""
-        ...
-
-    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
-        """The level-1 content key, 32 bytes.
-
-        Args:
-            slot: its bytes in shared memory, filled.
-        """
-        ...
+    def at(self, location: ErrorLocation) -> Self:
+        """The same item in another place of a request."""
+        return replace(self, location=location)

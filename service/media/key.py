@@ -9,9 +9,7 @@ Does not know what is stored under a key, nor where a tenant's salt comes from.
 
 import hashlib
 
-from service.media.audio_rule import AudioRule
-from service.media.item import ITEM_BYTES, Size, TensorDtype
-from service.media.read_options import AS_REFERENCE, ImageReadOptions
+from service.media.item import AS_REFERENCE, ITEM_BYTES, AudioRule, ImageReadOptions, Size, TensorDtype
 from service.media.resize.image_rule import ImageRule
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"

@@ -50,14 +50,12 @@ class LocalFiles:
         self._directories = sorted(directories, key=lambda one: len(one.parts), reverse=True)
 
     @classmethod
-    def of(cls, media_paths: str | None) -> "LocalFiles | None":
-        """Open the directories of the setting `media_paths`; None when it is not given.
+    def of(cls, media_paths: str) -> "LocalFiles":
+        """Open the directories of the setting `media_paths`.
 
         Raises:
             SettingsError: one is no absolute path of a directory.
         """
-        if media_paths is None:
-            return None
         return cls([_allowed(path.strip()) for path in media_paths.split(",")])
 
     def read(self, url: str, *, max_bytes: int, location: ErrorLocation = NO_LOCATION) -> bytes:

@@ -50,11 +50,6 @@ def decode_base64(text: str) -> bytes:
     return binascii.a2b_base64(_standard(text) + "=" * num_missing, strict_mode=True)
 
 
-def num_decoded(text: str) -> int:
-    """Return the number of bytes that base64 text decodes to."""
-    return len(text) * 3 // 4 - text[-2:].count("=")
-
-
 def _standard(text: str) -> str:
     """A text of the URL-safe alphabet in the standard one.
 
@@ -112,7 +107,7 @@ def read_source(
     data = in_one_line(data)
     if not data:
         location.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
-    num_bytes = num_decoded(data)
+    num_bytes = len(data) * 3 // 4 - data[-2:].count("=")
     if num_bytes > max_bytes:
         location.refuse("media_too_large", f"The {what} file has {num_bytes} bytes; at most {max_bytes} are accepted.")
     try:

@@ -28,13 +28,11 @@ from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.image_processor import read_scaling
-from service.checkpoint.late.colqwen3_files import read_form
-from service.checkpoint.late.token_projection import find_projection
+from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.sentence_settings import CLASSIFICATION
-from service.checkpoint.sparse.router_files import WEIGHT
-from service.checkpoint.sparse.splade_files import read_splade
+from service.checkpoint.sparse_files import WEIGHT, read_splade
 from service.checkpoint.token_heads import find_heads, unused_ids
 from service.checkpoint.weight_files import SINGLE
 from service.errors import ModelError

@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from service.media.item import MediaItem
-from service.media.video.frame_pair import Video
+from service.media.media_item import MediaItem, Video
 
 Role = Literal["user", "assistant", "query", "document"]
 """Who speaks; the system turn is the conversation's instruction.

@@ -7,8 +7,7 @@ cross a special token.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from service.media.item import MediaItem
-from service.media.video.frame_pair import Video
+from service.media.media_item import MediaItem, Video
 
 
 class TextPiece(NamedTuple):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.outputs.plan import TokenPlan
 
 

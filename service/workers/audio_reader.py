@@ -15,7 +15,7 @@ from av.container import InputContainer
 from numpy.typing import NDArray
 
 from service.media.audio.audio_file import AudioContainer, AudioInfo
-from service.media.audio_rule import AudioRule
+from service.media.item import AudioRule
 from service.workers.container_reader import UnreadableFileError, ends_inside, open_container
 
 MIN_RATE_HZ, MAX_RATE_HZ = 1_000, 768_000

@@ -7,17 +7,19 @@
 import base64
 import io
 import sys
+from typing import Any
 
 import av
 import av.logging
 import numpy as np
 
 from schemas.content.examples import EXAMPLE_WAV
+from service.ipc.channel import BlockingChannel
 from service.media.audio.samples import put_samples
-from service.media.audio_rule import AudioRule
+from service.media.item import AudioRule
 from service.workers import audio_reader, video_reader
 from service.workers.container_reader import UnreadableFileError
-from service.workers.lent_file import Lender, LentFile
+from service.workers.lent_file import LentFile
 from service.workers.messages import AudioTask, DecodeEnd, VideoTask
 from service.workers.serve import serve
 
@@ -27,12 +29,10 @@ _SIDE = 64
 def main() -> None:
     """Decode until the front closes the socket."""
     av.logging.set_level(av.logging.PANIC)
-    lender = Lender()
-    files = Files(lender)
     if sys.argv[1] == "video":
-        serve(VideoTask, load_video_codecs, files.decode, lender.attach)
+        serve(VideoTask, load_video_codecs, Files().decode)
     else:
-        serve(AudioTask, load_audio_codecs, files.decode)
+        serve(AudioTask, load_audio_codecs, Files().decode)
 
 
 def load_video_codecs() -> None:
@@ -52,23 +52,22 @@ def load_audio_codecs() -> None:
 class Files:
     """Does tasks, and holds the video file that the last one said to keep."""
 
-    def __init__(self, lender: Lender) -> None:
-        self._lender = lender
+    def __init__(self) -> None:
         self._kept: video_reader.OpenVideoFile | None = None
 
-    def decode(self, task: VideoTask | AudioTask) -> tuple[DecodeEnd, memoryview]:
+    def decode(self, task: VideoTask | AudioTask, channel: BlockingChannel[Any]) -> tuple[DecodeEnd, memoryview]:
         """Container facts, or the frames or samples asked for; neither when the file cannot be read."""
         try:
-            return self._decode_video(task) if isinstance(task, VideoTask) else _decode_audio(task)
+            return self._decode_video(task, channel) if isinstance(task, VideoTask) else _decode_audio(task)
         except Exception:  # noqa: BLE001  # FFmpeg has an error class for each of its codes, and Python's own come too
             return DecodeEnd(num_bytes=0), memoryview(b"")
 
-    def _decode_video(self, task: VideoTask) -> tuple[DecodeEnd, memoryview]:
+    def _decode_video(self, task: VideoTask, channel: BlockingChannel[Any]) -> tuple[DecodeEnd, memoryview]:
         file, self._kept = self._kept, None
         if task.encoded or task.num_lent_bytes:
             if file is not None:
                 file.close()
-            content = task.encoded or LentFile(self._lender, task.num_lent_bytes)
+            content = task.encoded or LentFile(channel, task.num_lent_bytes)
             file = video_reader.OpenVideoFile(content, task.container)
         if file is None:
             raise UnreadableFileError

@@ -12,14 +12,15 @@ from PIL import Image
 from service.errors import MediaError
 from service.media.image.decode import render
 from service.media.image.header import DecodeLimits, Header, read_header
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
+from service.media.resize.resize import Framing
 from service.workers.messages import DecodeEnd, DecodeTask
 from service.workers.serve import serve
 
 
 def main() -> None:
     """Decode until the front closes the socket."""
-    serve(DecodeTask, load_codecs, _decoded)
+    serve(DecodeTask, load_codecs, lambda task, _: _decoded(task))
 
 
 def load_codecs() -> None:
@@ -28,14 +29,16 @@ def load_codecs() -> None:
         buffer = io.BytesIO()
         Image.new("RGB", (8, 8)).save(buffer, kind)
         encoded = buffer.getvalue()
-        render(encoded, read_header(encoded, DecodeLimits()), ImageReadOptions((0, 0, 0)), (32, 32))
+        render(
+            encoded, read_header(encoded, DecodeLimits()), ImageReadOptions((0, 0, 0)), (32, 32), Framing(((32, 32),))
+        )
 
 
 def decode(task: DecodeTask) -> memoryview:
     """The pixels of an image; none when it cannot be decoded, also for want of memory."""
     header = Header(task.format, task.width, task.height, task.orientation)
     try:
-        pixels = render(task.encoded, header, ImageReadOptions(task.background), task.size, framing=task.framing)
+        pixels = render(task.encoded, header, ImageReadOptions(task.background), task.size, task.framing)
         return pixels.data.cast("B")
     except (MediaError, MemoryError):
         return memoryview(b"")

@@ -10,46 +10,32 @@ BUFFER_BYTES = 256 << 10
 """Asked for at once where a file is read from its start to its end."""
 
 
-class Lender:
-    """The front, as one that gives parts of a file while a task is done."""
-
-    def __init__(self) -> None:
-        self._channel: BlockingChannel[Any] | None = None
-
-    def attach(self, channel: BlockingChannel[Any]) -> None:
-        """Ask over the channel that tasks come by."""
-        self._channel = channel
-
-    def read(self, start: int, num_bytes: int) -> bytes:
-        """A part of the file that the task lends.
-
-        Raises:
-            OSError: the front has exited.
-        """
-        assert self._channel is not None  # tasks come later
-        self._channel.send(DecodeEnd(num_bytes=0, wants=(start, num_bytes)))
-        content = self._channel.read(num_bytes)
-        if content is None:
-            raise OSError("the front has gone")
-        return content
-
-
 class LentFile:
     """The file of a task; `[start:stop]` gives a part of it."""
 
-    def __init__(self, lender: Lender, num_bytes: int) -> None:
-        self._lender = lender
+    def __init__(self, channel: BlockingChannel[Any], num_bytes: int) -> None:
+        """Ask over the channel that tasks come by."""
+        self._channel = channel
         self._num_bytes = num_bytes
 
     def __len__(self) -> int:
         return self._num_bytes
 
     def __getitem__(self, part: slice) -> bytes:
+        """A part of it.
+
+        Raises:
+            OSError: the front has exited.
+        """
         start, stop, _ = part.indices(self._num_bytes)
-        parts = (
-            self._lender.read(place, min(MAX_LENT_BYTES, stop - place)) for place in range(start, stop, MAX_LENT_BYTES)
-        )
-        return b"".join(parts)
+        pieces = []
+        for place in range(start, stop, MAX_LENT_BYTES):
+            num_bytes = min(MAX_LENT_BYTES, stop - place)
+            self._channel.send(DecodeEnd(num_bytes=0, wants=(place, num_bytes)))
+            if (piece := self._channel.read(num_bytes)) is None:
+                raise OSError("the front has gone")
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def stream(self) -> BinaryIO:
         """The whole of it from the start, to read and seek in."""

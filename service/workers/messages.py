@@ -7,11 +7,10 @@ image, the arena or a key, and what it says is bounded before it is read.
 import msgspec
 
 from service.media.audio.audio_file import AudioContainer, AudioInfo
-from service.media.audio_rule import AudioRule
 from service.media.container import Container
-from service.media.image.format import Format
+from service.media.image.header import Format
+from service.media.item import AudioRule, Background
 from service.media.page.page_file import PageInfo
-from service.media.read_options import Background
 from service.media.resize.resize import Framing
 from service.media.video.video_file import VideoInfo
 
@@ -24,11 +23,11 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     orientation: int
-    background: Background | None
+    background: Background
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
-    framing: Framing | None = None
-    """The resize; None for a plain one."""
+    framing: Framing
+    """The resize."""
 
 
 class VideoTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +80,8 @@ class PageTask(msgspec.Struct, frozen=True, kw_only=True):
     """Height and width at that scale."""
     size: tuple[int, int] = (0, 0)
     """Height and width of the pixels wanted."""
-    framing: Framing | None = None
-    """The resize; None for a plain one."""
+    framing: Framing = Framing(())
+    """The resize."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +95,8 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Likewise for audio."""
     page: PageInfo | None = None
     """Likewise for a page of a PDF."""
-    wants: tuple[int, int] | None = None
-    """The task has not ended: the worker waits for this part of the lent file, by its start and length."""
+    wants: tuple[int, int] = (0, 0)
+    """Start and length of the part of the lent file that the worker waits for; the task has ended where that is 0."""
     num_stderr_bytes: int = 0
     """Bytes that codecs wrote to stderr meanwhile; they are counted only."""
 

@@ -18,7 +18,7 @@ import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
 from service.media.page.page_file import PageInfo
-from service.media.resize.resize import frame, resize
+from service.media.resize.resize import frame
 from service.workers.messages import PageTask
 
 FORM_VERSION = 2
@@ -120,8 +120,7 @@ def render(pdf: OpenPdf, task: PageTask) -> NDArray[np.uint8]:
             image = bitmap.to_pil().convert("RGB")
         finally:
             bitmap.close()
-    pixels = resize(image, task.size) if task.framing is None else frame(image, task.framing, task.size)
-    return np.ascontiguousarray(pixels)
+    return frame(image, task.framing, task.size)
 
 
 def _begin_forms(document: pypdfium2.PdfDocument) -> None:

@@ -33,7 +33,8 @@ def read_text(pdf: OpenPdf, page: int, num_bytes: int) -> bytes:
         pypdfium2.PdfiumError: the page is damaged.
     """
     with pdf.page(page) as one:
-        read = None if _shows_annotations(one) else _layer(one, num_bytes)
+        shows_annotations = any(pdfium.FPDFAnnot_GetSubtype(note) not in WITHOUT_TEXT for _, note in annotations(one))
+        read = None if shows_annotations else _layer(one, num_bytes)
     if read is None:
         with closing(open_pdf(pdf.encoded)) as copy:
             with copy.page(page) as one:
@@ -56,10 +57,6 @@ def _layer(page: pypdfium2.PdfPage, num_chars: int) -> str:
         return str(layer.get_text_range(count=min(layer.count_chars(), num_chars), errors="ignore"))
     finally:
         layer.close()
-
-
-def _shows_annotations(page: pypdfium2.PdfPage) -> bool:
-    return any(pdfium.FPDFAnnot_GetSubtype(one) not in WITHOUT_TEXT for _, one in annotations(page))
 
 
 def _flatten(page: pypdfium2.PdfPage) -> None:

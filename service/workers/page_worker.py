@@ -9,6 +9,7 @@ import codecs
 
 from schemas.content.examples import EXAMPLE_PDF
 from service.media.page.page_file import PageInfo
+from service.media.resize.resize import Framing
 from service.workers import page_reader, page_text
 from service.workers.messages import DecodeEnd, PageTask
 from service.workers.serve import serve
@@ -16,14 +17,17 @@ from service.workers.serve import serve
 
 def main() -> None:
     """Render until the front closes the socket."""
-    serve(PageTask, load_pdfium, Pages().decode)
+    pages = Pages()
+    serve(PageTask, load_pdfium, lambda task, _: pages.decode(task))
 
 
 def load_pdfium() -> None:
     """Render one page without text: libraries load parts of themselves at the first use; no font may be among them."""
     codecs.lookup("utf-16-le")  # of PDFium's texts
     encoded = base64.b64decode(EXAMPLE_PDF.partition(",")[2])
-    end, _ = Pages().decode(PageTask(encoded=encoded, page=1, scale=1.0, raster_size=(32, 32), size=(32, 32)))
+    size = (32, 32)
+    task = PageTask(encoded=encoded, page=1, scale=1.0, raster_size=size, size=size, framing=Framing((size,)))
+    end, _ = Pages().decode(task)
     if not end.num_bytes:
         raise RuntimeError("PDFium cannot render a page")
 

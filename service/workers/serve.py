@@ -38,8 +38,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 def serve(
     task_type: type[T],
     load_codecs: Callable[[], None],
-    decode: Callable[[T], tuple[DecodeEnd, memoryview]],
-    lend: Callable[[BlockingChannel[T]], None] = lambda _: None,
+    decode: Callable[[T, BlockingChannel[T]], tuple[DecodeEnd, memoryview]],
 ) -> None:
     """Load the codecs, give up all rights, report ready, then decode until the front closes the socket.
 
@@ -47,8 +46,8 @@ def serve(
 
     Args:
         load_codecs: opens the last files that this process will ever open.
-        decode: gives the end of a task and its pixels, as many bytes as the end says.
-        lend: gets the channel, for tasks that ask for parts of a file while they are done.
+        decode: gives the end of a task and its pixels, as many bytes as the end says; over the channel it may ask for
+            parts of a file that is lent.
     """
     for number in (
         signal.SIGINT,
@@ -62,12 +61,11 @@ def serve(
     confine(socket_fd, max_memory_bytes)
     sock = socket.socket(fileno=SOCKET_FD)
     channel = BlockingChannel(sock, task_type)
-    lend(channel)
     channel.send(DecodeEnd(num_bytes=0))
     while (task := channel.receive()) is not None:
         allow_cpu(cpu_s)
         began_s = time.monotonic()
-        end, pixels = decode(task)
+        end, pixels = decode(task, channel)
         if time.monotonic() - began_s > LONG_S:
             give_back_memory()
         channel.send(msgspec.structs.replace(end, num_stderr_bytes=take_stderr_bytes()))

@@ -181,7 +181,8 @@ def _at(opened: InputContainer, stream: VideoStream, index: _Index, times: Seque
     shown: int | None = None
     decoded: Iterator[VideoFrame] = iter(())
     for time in times:
-        key = _key_before(index, time)
+        place = int(np.searchsorted(index.keys, time, side="right"))
+        key = int(index.keys[place - 1] if place else index.times[0])  # the nearest before
         if shown is None or key > shown:
             opened.seek(key, stream=stream)
             decoded = opened.decode(stream)
@@ -190,8 +191,3 @@ def _at(opened: InputContainer, stream: VideoStream, index: _Index, times: Seque
             raise UnreadableFileError
         shown = frame.pts
         yield frame
-
-
-def _key_before(index: _Index, time: int) -> int:
-    place = int(np.searchsorted(index.keys, time, side="right"))
-    return int(index.keys[place - 1] if place else index.times[0])

@@ -19,8 +19,8 @@ from service.engine.startup.weight_formats import prepack
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
-from service.media.item import MediaItem
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
+from service.media.media_item import MediaItem
 from service.media.video.frame_pair import FramePair
 from service.model.architectures import load_model
 from service.outputs.ask import Asks

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.prompt.prompt import Prompt
 
 MAX_TEXT_TOKENS = 4096

@@ -1,17 +1,23 @@
-"""The projection that gives each token a vector, as colpali-engine and others save it beside the decoder's weights.
+"""The projection that gives each token a vector, as it is saved beside the decoder's weights, and ColQwen3's forms.
 
-Reads headers alone: where the matrix is, and its shape. Imports no torch.
+Reads headers alone: where the matrix is, and its shape. ColQwen3 is released as Qwen3-VL and a projection, by different
+names. Imports no torch.
 
-Source: colpali-engine 0.3.18 `ColQwen2_5` and `ColQwen3`, whose layer is `custom_text_proj`.
+Source: colpali-engine 0.3.18 `ColQwen2_5` and `ColQwen3`, whose layer is `custom_text_proj`;
+TomoroAI/tomoro-colqwen3-embed, `modeling_colqwen3.py` and `processing_colqwen3.py`; OpenSearch-AI/Ops-Colqwen3 as mteb
+runs it, `OpsColQwen3Wrapper`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.weight_files import list_weight_files, read_header
 
+TOKENS_PIXELS = 32 * 32
+"""Pixels of a visual token."""
 CUSTOM = "custom_text_proj"
 """colpali-engine's name of the layer."""
 
@@ -55,3 +61,61 @@ def find_projection(folder: Path, names: Sequence[str] = (CUSTOM,)) -> TokenProj
     if not isinstance(shape, list) or len(shape) != 2 or bias.get("shape") != shape[:1]:
         raise CheckpointError(f"{folder} has {name} of the shapes {shape!r} and {bias.get('shape')!r}, no linear layer")
     return TokenProjection(name, (weight_file, bias_file), *map(int, shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Facts that releases of one form have in common and their files do not state.
+
+    Attributes:
+        projections: names of the layer that gives a token its vector.
+        query_prefix: text before a query, where the processor's file has none.
+        strips: blanks at a query's ends are dropped.
+        answers: a page's prompt ends in the assistant's turn.
+        max_tokens: visual tokens of a page, where the form's processor overrides its file; else 0.
+        size_key: of config.json: numbers of a vector; empty where it has none.
+        may_cut: a vector may be shorter than what the layer gives: its beginning.
+    """
+
+    projections: tuple[str, ...] = (CUSTOM,)
+    query_prefix: str = ""
+    strips: bool = False
+    answers: bool = False
+    max_tokens: int = 0
+    size_key: str = ""
+    may_cut: bool = False
+
+
+FORMS: Mapping[str, Form] = {
+    "qwen3_vl": Form(),
+    "colqwen3": Form(projections=("embedding_proj_layer", CUSTOM), strips=True, max_tokens=1_280, size_key="embed_dim"),
+    "ops_colqwen3": Form(query_prefix="Query: ", answers=True, size_key="dims", may_cut=True),
+}
+"""`model_type` of config.json, to the form: colpali-engine's, TomoroAI's, OpenSearch-AI's."""
+
+
+def read_form(files: CheckpointFiles) -> tuple[Form, TokenProjection]:
+    """The form of a checkpoint, and its projection with the number of a vector's numbers.
+
+    Raises:
+        CheckpointError: there is no projection, it is no linear layer, or does not fit to config.json.
+    """
+    form, config = FORMS[str(files.model_type)], files.config
+    width = positive(files.section("text_config"), "hidden_size")
+    found = find_projection(files.folder, form.projections)
+    if found is None or found.width != width:
+        raise CheckpointError(
+            f"{files.folder} has no linear layer {' or '.join(form.projections)} over the decoder's {width} numbers"
+        )
+    if config.get("mask_non_image_embeddings"):
+        raise CheckpointError(
+            f"config.json has mask_non_image_embeddings {config['mask_non_image_embeddings']!r}; supported: false"
+        )
+    if not form.size_key or (form.size_key not in config and not form.may_cut):
+        return form, found
+    size = positive(config, form.size_key)
+    if size > found.dimensions or (size < found.dimensions and not form.may_cut):
+        raise CheckpointError(
+            f"config.json has {form.size_key} {size}, but {found.name} gives {found.dimensions} numbers"
+        )
+    return form, replace(found, dimensions=size)

@@ -36,7 +36,7 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.ipc.prompt_digest import prompt_digest
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.prompt.prompt import Prompt

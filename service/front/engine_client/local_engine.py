@@ -21,7 +21,7 @@ from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Start
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.prompt.prompt import Prompt

@@ -10,7 +10,7 @@ import msgspec
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.tenant import Caller
 from service.ipc.messages import NO_BUNDLE, Bundle, Media, Request
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.prompt.prompt import Prompt

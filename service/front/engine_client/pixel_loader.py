@@ -21,10 +21,9 @@ from service.fairness.threads import FairThreads
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 from service.media.audio.samples import Audio
-from service.media.error_location import ErrorLocation
 from service.media.features.features import FeaturesItem
 from service.media.image.image_file import ImageFile
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.media.page.page_file import PageItem
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_file import VideoFramePair
@@ -65,7 +64,7 @@ class LoadedMediaSet:
             if (error := self.errors.get(item.digest)) is not None:  # its place is that of whichever copy was decoded
                 is_second = isinstance(error, FrameError) and error.is_second
                 place = item.second if isinstance(item, FramePair) and is_second else item
-                return MediaError(error.code, error.message, param=place.param, index=item.index)
+                return MediaError(error.code, error.message, param=place.location.param, index=item.location.index)
         return None
 
     def take(self, item: MediaItem) -> LoadedMedia:
@@ -224,8 +223,8 @@ class PixelLoader:
         files = {}
         for key, some in by_file.items():
             numbers = sorted({i for pair in some for i in pair.frames})
-            location = ErrorLocation(some[0].param, some[0].index)
-            files[key] = VideoFrames(numbers, asyncio.create_task(decoder.frames(some[0].video, numbers, location)))
+            frames = decoder.frames(some[0].video, numbers, some[0].location)
+            files[key] = VideoFrames(numbers, asyncio.create_task(frames))
             metrics.VIDEOS_DECODED.inc()
         return files
 

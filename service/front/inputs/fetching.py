@@ -18,7 +18,7 @@ from service.front.inputs.media_reader import MediaReader, url_of
 from service.front.inputs.videos import frame_list, is_file
 from service.front.job import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
-from service.media.fetch.connection import SystemResolver
+from service.media.fetch.connection import SystemResolver, client_context
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
@@ -94,6 +94,7 @@ class Fetching:
             memory,
             max_per_host=max(1, settings.max_media_fetches_per_host // num_fronts),
             max_per_tenant=max(1, 2 * settings.max_media_fetches_per_host // num_fronts),
+            tls=client_context(),
         )
         return cls(fetcher, settings.max_media_bytes)
 

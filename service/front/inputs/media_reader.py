@@ -19,10 +19,10 @@ from service.media.error_location import ErrorLocation
 from service.media.features.features import FeatureRule, open_features
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.item import MediaItem
+from service.media.item import AS_REFERENCE, ImageReadOptions, parse_color
 from service.media.local_file import LocalFiles
+from service.media.media_item import MediaItem
 from service.media.page.page_file import OpenPage
-from service.media.read_options import AS_REFERENCE, ImageReadOptions, parse_color
 from service.media.source import SourceKind, read_source, scheme_of
 from service.media.video.video_file import OpenVideo
 from service.prompt.profile.profile import Profile
@@ -187,7 +187,7 @@ class MediaReader:
         if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, ImageFile):
             assert self.profile.images is not None  # as in `read`
             item = item.read_as(self.options, self.profile.images.pixel_rule)
-        return item.at(place.content_param, place.index)
+        return item.at(ErrorLocation(place.content_param, place.index))
 
     def _claim(self, uuid: str, items: Sequence[MediaItem], place: PlacedMedia) -> None:
         if len(items) != 1:

@@ -51,7 +51,7 @@ def read_audio(reader: MediaReader, place: PlacedMedia) -> Audio:
     if audios is None:
         refuse_modality("audio", reader.profile.modalities, param, place.index)
     opened = opened_file(reader, place, OpenAudio, NO_AUDIO_CODECS)
-    return Audio.of(opened, audios.rule, param, place.index, salt=reader.salt)
+    return Audio.of(opened, audios.rule, ErrorLocation(param, place.index), salt=reader.salt)
 
 
 def read_page(reader: MediaReader, place: PlacedMedia) -> PageItem:

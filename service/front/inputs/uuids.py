@@ -16,7 +16,7 @@ import msgspec
 from service import metrics
 from service.media.features.features import FeaturesItem
 from service.media.image.image_file import ImageFile
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 
 AskOthers = Callable[[bytes, str], Awaitable[bytes]]
 """Asks the other fronts what a tenant's name stands for: as `UuidStore.packed` gives it, empty where none knows it."""

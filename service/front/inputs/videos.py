@@ -15,8 +15,8 @@ from service.front.inputs.opened_files import opened_file
 from service.front.job import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.item import FRAMES_OF_PAIR
+from service.media.media_item import Video
 from service.media.video.frame_list import open_frames
-from service.media.video.frame_pair import Video
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo, held, video_frame_pairs
 from service.media.video.video_rule import FPS_OF_LIST, VideoRule, frames_between, pair_times
 

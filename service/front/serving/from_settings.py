@@ -11,8 +11,8 @@ from service.front.serving.resources import Resources
 from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
+from service.media.item import ImageReadOptions, parse_color
 from service.media.key import features_origin
-from service.media.read_options import ImageReadOptions, parse_color
 from service.media.video.video_file import VideoLimits
 from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings
@@ -24,7 +24,7 @@ def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
     upright = settings.image_orientation == "apply"
     if color is not None:
         return ImageReadOptions(parse_color(color), upright)
-    return ImageReadOptions(images.background if images else None, upright)
+    return ImageReadOptions(images.background if images else "reference", upright)
 
 
 def feature_rule(settings: Settings, model: ServedModel, tower: bytes) -> FeatureRule:

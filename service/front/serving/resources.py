@@ -65,7 +65,7 @@ class Resources:
         metrics.QUEUE_BYTES.set_function(lambda: queue.held.num_bytes)
         metrics.ANSWER_BYTES.set_function(lambda: answers.held.num_bytes)
         self.fetching = Fetching.of(settings, self.link.num_fronts)
-        self.local_files = LocalFiles.of(settings.media_paths)
+        self.local_files = None if settings.media_paths is None else LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
         self.engine_threads = settings.threads or available_cores()
         self.cores = max(1, self.engine_threads // self.link.num_fronts)

@@ -11,6 +11,7 @@ from service.ingest.file_processes import FileProcess
 from service.ingest.pages.page_image import PageImage
 from service.ingest.source_file import SourceFile, open_regular
 from service.media.page.page_file import HEAD_BYTES, LACKS, MAGIC, NOT_A_PDF, UNREADABLE, PageInfo, Raster
+from service.media.resize.resize import Framing
 from service.workers.messages import DecodeEnd, PageTask
 from service.workers.programs import PAGES
 from service.workers.worker_process import WorkerProcess
@@ -78,13 +79,14 @@ class PdfProcess(FileProcess):
         """
         info = PageInfo(num_pages=image.page, width_pt=image.width_pt, height_pt=image.height_pt)
         raster, name = Raster.of(info, max_pixels), f"{image.file.name} page {image.page}"
+        size, framing = raster.size, Framing((raster.size,))
         task = PageTask(
-            encoded=b"", keeps=True, page=image.page, scale=raster.scale, raster_size=raster.size, size=raster.size
+            encoded=b"", keeps=True, page=image.page, scale=raster.scale, raster_size=size, size=size, framing=framing
         )
-        _, pixels = self._ask(image.file, task, raster.size[0] * raster.size[1] * 3, name)
+        _, pixels = self._ask(image.file, task, size[0] * size[1] * 3, name)
         if not len(pixels):
             self.refuse(name, UNREADABLE)
-        return pixels.reshape(*raster.size, 3)
+        return pixels.reshape(*size, 3)
 
     def open(self, worker: WorkerProcess, file: SourceFile) -> bytes:
         """Have a process open a file; return the digest of its content.

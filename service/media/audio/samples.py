@@ -6,14 +6,14 @@ Knows no decoder.
 
 import math
 import struct
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.media.audio.audio_file import OpenAudio
-from service.media.audio_rule import AudioRule
-from service.media.item import GridThw, MediaKind, SentAs
+from service.media.error_location import NO_LOCATION, ErrorLocation
+from service.media.item import AudioRule, GridThw, MediaKind, PlacedItem, SentAs
 from service.media.key import audio_digest, audio_key
 
 COUNT = struct.Struct("<q")
@@ -27,7 +27,7 @@ SAMPLE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(PlacedItem):
     """A `MediaItem` of an audio file.
 
     Attributes:
@@ -35,8 +35,6 @@ class Audio:
         rule: sample rate and length that the model takes.
         digest: the level-2 key, 32 bytes: the file, and the rule.
         salt: part of its keys: whose audio it is.
-        param: path of the field it came from, for errors.
-        index: input of the batch it belongs to, for errors.
     """
 
     kind: MediaKind = field(default="audio", init=False)
@@ -48,15 +46,13 @@ class Audio:
     rule: AudioRule
     digest: bytes
     salt: bytes = b""
-    param: str | None = field(default=None, compare=False)
-    index: int | None = field(default=None, compare=False)
 
     @classmethod
     def of(
-        cls, file: OpenAudio, rule: AudioRule, param: str | None = None, index: int | None = None, *, salt: bytes = b""
+        cls, file: OpenAudio, rule: AudioRule, location: ErrorLocation = NO_LOCATION, *, salt: bytes = b""
     ) -> "Audio":
         """The audio of a file that is within the limits."""
-        return cls(file, rule, audio_digest(file.identity, rule, tenant_salt=salt), salt, param, index)
+        return cls(file, rule, audio_digest(file.identity, rule, tenant_salt=salt), salt, location=location)
 
     @property
     def identity(self) -> bytes:
@@ -83,10 +79,6 @@ class Audio:
     def sent_as(self) -> SentAs:
         """The file's format; an audio file has no sides."""
         return SentAs(self.file.container, 0, 0)
-
-    def at(self, param: str | None, index: int | None) -> "Audio":
-        """The same audio in another place of a request."""
-        return replace(self, param=param, index=index)
 
     def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
         """The level-1 key of the samples in a slot."""

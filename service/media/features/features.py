@@ -6,15 +6,16 @@ files cannot, and other tools' files do not: features of another model with the 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
-from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.media.features.tensor import Tensor, first_beyond, is_finite, shown, written_grids
+from service.media.error_location import ErrorLocation
+from service.media.features.tensor import Tensor, first_beyond, is_finite, refuse, shown, written_grids
 from service.media.features.tensor_file import read_tensor_file
-from service.media.item import ITEM_BYTES, QWEN3_VL, GridThw, MediaKind, Patches, SentAs, TensorDtype
+from service.media.item import ITEM_BYTES, QWEN3_VL, GridThw, MediaKind, Patches, PlacedItem, SentAs, TensorDtype
 from service.media.key import features_digest, features_key, features_source_digest
 
+EMBEDS = ErrorLocation("image_embeds")
 _FORM = "three numbers for each image: temporal (1), height and width in patches"
 
 
@@ -96,7 +97,7 @@ class FeatureRule:
 
 
 @dataclass(frozen=True, slots=True)
-class FeaturesItem:
+class FeaturesItem(PlacedItem):
     """One image that came as features.
 
     Two items are equal when they hold the same numbers for the same grid; where in a request they stand does not count.
@@ -107,8 +108,6 @@ class FeaturesItem:
         identity: numbers, format and grid, 32 bytes.
         grid_thw: (1, height, width) in patches.
         salt: part of its keys: whose features they are.
-        param: path of the field it came from.
-        index: input of the batch it belongs to.
         patches: how the model cuts images.
     """
 
@@ -119,8 +118,6 @@ class FeaturesItem:
     identity: bytes
     grid_thw: GridThw
     salt: bytes = b""
-    param: str | None = field(default=None, compare=False)
-    index: int | None = field(default=None, compare=False)
     patches: Patches = QWEN3_VL
 
     @property
@@ -149,10 +146,6 @@ class FeaturesItem:
         """Bytes that keeping it takes: its rows."""
         return len(self.data)
 
-    def at(self, param: str | None, index: int | None) -> "FeaturesItem":
-        """The same features in another place of a request."""
-        return replace(self, param=param, index=index)
-
     def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
         """The level-1 key."""
         return features_key(self.identity, fingerprint, tenant_salt=self.salt)
@@ -162,7 +155,7 @@ def open_features(
     text: str,
     grid_thw: Sequence[int | list[int]],
     rule: FeatureRule,
-    place: ErrorLocation = NO_LOCATION,
+    place: ErrorLocation = EMBEDS,
     *,
     salt: bytes = b"",
 ) -> list[FeaturesItem]:
@@ -180,21 +173,20 @@ def open_features(
 
     Source: docs/notes/api-contract.md.
     """
-    path, index = place.param or "image_embeds", place.index
     if not rule.is_accepted:
-        ErrorLocation(path, index).refuse("media_source_refused", "This server takes no features in place of images.")
-    grids = read_grids(grid_thw, ErrorLocation(f"{path}.image_grid_thw", index), rule.patches)
+        place.refuse("media_source_refused", "This server takes no features in place of images.")
+    grids = read_grids(grid_thw, ErrorLocation(f"{place.param}.image_grid_thw", place.index), rule.patches)
     num_rows = sum(map(rule.patches.num_tokens, grids))
-    location = ErrorLocation(f"{path}.image_embeds", index)
+    location = ErrorLocation(f"{place.param}.image_embeds", place.index)
     max_bytes = num_rows * rule.width * _MAX_ITEM_BYTES + MAX_FILE_HEADER_BYTES
     tensor = read_tensor_file(text, max_bytes=max_bytes, location=location)
     if tensor.origin not in (None, rule.origin):
-        _refuse(
+        refuse(
             "the file says that it was made by another model or preprocessing; `/v1/image_embeds` makes it", location
         )
     if tensor.grids not in (None, written_grids(grids)):
         said = tensor.grids if _GRIDS.fullmatch(tensor.grids or "") else "others"
-        _refuse(f"the file says that its grids are {said}, got {written_grids(grids)[:60]} beside it", location)
+        refuse(f"the file says that its grids are {said}, got {written_grids(grids)[:60]} beside it", location)
     _check_shape(tensor.shape, num_rows, len(grids), rule, location)
     _check_numbers(tensor, rule, location)
     return [
@@ -204,9 +196,8 @@ def open_features(
             features_digest(data, tensor.dtype, grid, rule.width),
             grid,
             salt,
-            path,
-            index,
             rule.patches,
+            location=place,
         )
         for grid, data in _rows_of(tensor, grids, rule)
     ]
@@ -221,15 +212,15 @@ def _check_shape(
         return
     got, wanted = shown(shape), shown((num_rows, rule.width))
     if len(rows_and_width) != 2:
-        _refuse(f"got a tensor of {len(shape)} axes, expected two: visual tokens and width, {wanted}", location)
+        refuse(f"got a tensor of {len(shape)} axes, expected two: visual tokens and width, {wanted}", location)
     if rows_and_width[1] != rule.width == rule.hidden:
-        _refuse(f"got {got}, expected {wanted}: each image is one vector of {rule.width} numbers", location)
+        refuse(f"got {got}, expected {wanted}: each image is one vector of {rule.width} numbers", location)
     if rows_and_width[1] == rule.hidden != rule.width:
         missing = rule.width // rule.hidden - 1
-        _refuse(f"got {got}, expected {wanted}: the features of the {missing} deepstack layers are missing", location)
+        refuse(f"got {got}, expected {wanted}: the features of the {missing} deepstack layers are missing", location)
     if rows_and_width[1] != rule.width:
-        _refuse(f"got {got}, expected {wanted}: hidden size {rule.hidden} x (1 + deepstack layers) wide", location)
-    _refuse(
+        refuse(f"got {got}, expected {wanted}: hidden size {rule.hidden} x (1 + deepstack layers) wide", location)
+    refuse(
         f"got {got}, expected {wanted}: sum of {rule.patches.formula} over {num_grids} grids is {num_rows}", location
     )
 
@@ -240,8 +231,8 @@ def _check_numbers(tensor: Tensor, rule: FeatureRule, location: ErrorLocation) -
         return
     place = f"in row {index // rule.width}, column {index % rule.width}"
     if not is_finite(tensor, index):
-        _refuse(f"got a number that is not finite {place}, expected finite numbers", location)
-    _refuse(f"got a number beyond {rule.max_abs:g} {place}; this model computes with at most that", location)
+        refuse(f"got a number that is not finite {place}, expected finite numbers", location)
+    refuse(f"got a number beyond {rule.max_abs:g} {place}; this model computes with at most that", location)
 
 
 def _rows_of(tensor: Tensor, grids: Sequence[GridThw], rule: FeatureRule) -> Iterator[tuple[GridThw, memoryview]]:
@@ -250,7 +241,3 @@ def _rows_of(tensor: Tensor, grids: Sequence[GridThw], rule: FeatureRule) -> Ite
         stop = start + rule.patches.num_tokens(grid) * rule.width * ITEM_BYTES[tensor.dtype]
         yield grid, tensor.data[start:stop]
         start = stop
-
-
-def _refuse(what: str, location: ErrorLocation) -> NoReturn:
-    location.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")

@@ -5,10 +5,12 @@ numpy has no bfloat16, so numbers are compared as bits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.media.error_location import ErrorLocation
 from service.media.item import ITEM_BYTES, GridThw, TensorDtype
 
 MAX_AXES = 8
@@ -54,7 +56,7 @@ def first_beyond(tensor: Tensor, max_abs: float) -> int | None:
     Source: IEEE 754-2019, section 3.4.
     """
     bits = _bits(tensor)
-    mask, limit = _sign_mask(tensor.dtype), _limit_bits(tensor.dtype, max_abs)
+    mask, limit = (1 << 8 * ITEM_BYTES[tensor.dtype] - 1) - 1, _limit_bits(tensor.dtype, max_abs)
     for start in range(0, len(bits), _CHUNK_NUMBERS):
         beyond = bits[start : start + _CHUNK_NUMBERS] & mask > limit
         if beyond.any():
@@ -68,6 +70,15 @@ def is_finite(tensor: Tensor, index: int) -> bool:
     return int(_bits(tensor)[index]) & exponent != exponent
 
 
+def refuse(what: str, location: ErrorLocation) -> NoReturn:
+    """Refuse a file of features.
+
+    Raises:
+        MediaError: `invalid_image_embeds`.
+    """
+    location.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")
+
+
 def shown(shape: tuple[int, ...]) -> str:
     """A shape for people: `4 x 768`."""
     return " x ".join(map(str, shape))
@@ -75,10 +86,6 @@ def shown(shape: tuple[int, ...]) -> str:
 
 def _bits(tensor: Tensor) -> NDArray[np.unsignedinteger]:
     return np.frombuffer(tensor.data, "<u4" if ITEM_BYTES[tensor.dtype] == 4 else "<u2")
-
-
-def _sign_mask(dtype: TensorDtype) -> int:
-    return (1 << 8 * ITEM_BYTES[dtype] - 1) - 1
 
 
 def _limit_bits(dtype: TensorDtype, max_abs: float) -> int:

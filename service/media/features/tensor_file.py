@@ -4,14 +4,12 @@ Nothing is ever unpickled. `torch.save` writes a zip archive with a pickle insid
 are refused by name. Knows no model.
 """
 
-from typing import NoReturn
-
 from service.media.error_location import ErrorLocation
 from service.media.features.npy_file import MAGIC as NPY_MAGIC
 from service.media.features.npy_file import read_npy
 from service.media.features.safetensors_file import looks_like_safetensors, read_safetensors
-from service.media.features.tensor import Tensor
-from service.media.source import decode_base64, in_one_line, num_decoded
+from service.media.features.tensor import Tensor, refuse
+from service.media.source import decode_base64, in_one_line
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _PICKLE_MAGIC = b"\x80"
@@ -37,24 +35,20 @@ def read_tensor_file(text: str, *, max_bytes: int, location: ErrorLocation) -> T
     if data.startswith(NPY_MAGIC):
         return read_npy(data, location)
     if data.startswith(_ZIP_MAGIC):
-        return _refuse(f"got a zip archive (`torch.save` or npz), {_NEVER}; {_INSTEAD}", location)
+        return refuse(f"got a zip archive (`torch.save` or npz), {_NEVER}; {_INSTEAD}", location)
     if looks_like_safetensors(data):
         return read_safetensors(data, location)
     if data.startswith(_PICKLE_MAGIC):
-        return _refuse(f"got a pickle (the old `torch.save`), {_NEVER}; {_INSTEAD}", location)
-    return _refuse(f"got {len(data)} bytes that are neither a safetensors nor an npy file; {_INSTEAD}", location)
+        return refuse(f"got a pickle (the old `torch.save`), {_NEVER}; {_INSTEAD}", location)
+    return refuse(f"got {len(data)} bytes that are neither a safetensors nor an npy file; {_INSTEAD}", location)
 
 
 def _decode(text: str, max_bytes: int, location: ErrorLocation) -> bytes:
     text = in_one_line(text)
-    num_bytes = num_decoded(text)
+    num_bytes = len(text) * 3 // 4 - text[-2:].count("=")
     if num_bytes > max_bytes:
-        _refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", location)
+        refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", location)
     try:
         return decode_base64(text)
     except ValueError:  # binascii.Error is one
-        return _refuse("got no base64: one alphabet, whole padding or none and no spaces inside are needed", location)
-
-
-def _refuse(what: str, location: ErrorLocation) -> NoReturn:
-    location.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")
+        return refuse("got no base64: one alphabet, whole padding or none and no spaces inside are needed", location)

@@ -10,6 +10,7 @@ Source: the IANA special-purpose address registries for IPv4 and IPv6; docs/note
 from collections.abc import Sequence
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TypeVar
 
 WELL_KNOWN_NAT64 = IPv6Network("64:ff9b::/96")
 LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
@@ -17,16 +18,19 @@ LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 LOCAL_NAT64_LENGTHS = (48, 56, 64, 96)
 NAT64_LENGTHS = (32, 40, *LOCAL_NAT64_LENGTHS)
 
-TUNNELS = tuple(
-    map(
-        IPv6Network,
-        (
-            "::/96",  # IPv4-compatible; holds :: and ::1 too
-            "::ffff:0:0:0/96",  # IPv4-translated
-            "2001::/32",  # Teredo
-            "2002::/16",  # 6to4
-        ),
-    )
+Network = TypeVar("Network", IPv4Network, IPv6Network)
+
+
+def _networks(kind: type[Network], *texts: str) -> tuple[Network, ...]:
+    return tuple(map(kind, texts))
+
+
+TUNNELS = _networks(
+    IPv6Network,
+    "::/96",  # IPv4-compatible; holds :: and ::1 too
+    "::ffff:0:0:0/96",  # IPv4-translated
+    "2001::/32",  # Teredo
+    "2002::/16",  # 6to4
 )
 """Forms that hold an IPv4 address and that no media host is reached by."""
 
@@ -66,53 +70,41 @@ class AddressClass(IntEnum):
     """No host: metadata services, link-local, multicast, tunnels, reserved ranges."""
 
 
-_NEVER_IPV4 = tuple(
-    map(
-        IPv4Network,
-        (
-            "0.0.0.0/8",  # this network; Linux takes 0.0.0.0 for itself
-            "169.254.0.0/16",  # link-local: the metadata services of most clouds
-            "168.63.129.16/32",  # Azure's host
-            "100.100.100.200/32",  # Alibaba's metadata
-            "192.0.0.0/24",  # protocol assignments; Oracle's metadata
-            "192.0.2.0/24",  # documentation, and two more
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "192.88.99.0/24",  # 6to4 relays
-            "224.0.0.0/4",  # multicast
-            "240.0.0.0/4",  # reserved, broadcast
-        ),
-    )
+_NEVER_IPV4 = _networks(
+    IPv4Network,
+    "0.0.0.0/8",  # this network; Linux takes 0.0.0.0 for itself
+    "169.254.0.0/16",  # link-local: the metadata services of most clouds
+    "168.63.129.16/32",  # Azure's host
+    "100.100.100.200/32",  # Alibaba's metadata
+    "192.0.0.0/24",  # protocol assignments; Oracle's metadata
+    "192.0.2.0/24",  # documentation, and two more
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "192.88.99.0/24",  # 6to4 relays
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, broadcast
 )
-_PRIVATE_IPV4 = tuple(
-    map(
-        IPv4Network,
-        (
-            "10.0.0.0/8",
-            "100.64.0.0/10",  # carriers' NAT
-            "127.0.0.0/8",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "198.18.0.0/15",  # benchmarks
-        ),
-    )
+_PRIVATE_IPV4 = _networks(
+    IPv4Network,
+    "10.0.0.0/8",
+    "100.64.0.0/10",  # carriers' NAT
+    "127.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "198.18.0.0/15",  # benchmarks
 )
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-_NEVER_IPV6 = tuple(
-    map(
-        IPv6Network,
-        (
-            "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarks
-            "2001:db8::/32",  # documentation, and one more
-            "3fff::/20",
-            "3ffe::/16",  # the old test network
-            "2620:4f:8000::/48",  # AS112: answers for private names
-            "fd00:ec2::/32",  # metadata of AWS, and of three others
-            "fd20:ce::254/128",
-            "fd00:42::42/128",
-            "fd00:c1::a9fe:a9fe/128",
-        ),
-    )
+_NEVER_IPV6 = _networks(
+    IPv6Network,
+    "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarks
+    "2001:db8::/32",  # documentation, and one more
+    "3fff::/20",
+    "3ffe::/16",  # the old test network
+    "2620:4f:8000::/48",  # AS112: answers for private names
+    "fd00:ec2::/32",  # metadata of AWS, and of three others
+    "fd20:ce::254/128",
+    "fd00:42::42/128",
+    "fd00:c1::a9fe:a9fe/128",
 )
 _LOOPBACK = IPv6Address("::1")
 _UNIQUE_LOCAL = IPv6Network("fc00::/7")

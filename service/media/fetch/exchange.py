@@ -78,7 +78,7 @@ class Exchange:
         """
         if self.fields.get("content-encoding", "identity").strip().lower() != "identity":
             raise FetchError("coding_refused")
-        if _announced_bytes(self.fields) > max_bytes:
+        if int(self.fields.get("content-length", "0")) > max_bytes:  # h11 has refused one that is no number
             raise _too_large(max_bytes)
         body, num_chunks = bytearray(), 0
         while not isinstance(event := await self._next(), h11.EndOfMessage):
@@ -137,11 +137,6 @@ def _joined(response: h11.Response) -> dict[str, str]:
         key, text = name.decode("ascii"), value.decode("latin-1")
         fields[key] = f"{fields[key]}, {text}" if key in fields else text
     return fields
-
-
-def _announced_bytes(fields: Mapping[str, str]) -> int:
-    """Return the Content-Length; h11 has refused one that is not a number."""
-    return int(fields.get("content-length", "0"))
 
 
 def _too_large(max_bytes: int) -> MediaError:

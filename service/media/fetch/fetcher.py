@@ -13,7 +13,7 @@ from typing import Never
 from service.errors import MediaError
 from service.fairness.fair_queue import CURRENT_PARTY, Party
 from service.media.fetch.address import Address
-from service.media.fetch.connection import FETCH_FAILED, FetchError, Resolver, client_context, connect_to
+from service.media.fetch.connection import FETCH_FAILED, FetchError, Resolver, connect_to
 from service.media.fetch.exchange import Exchange, Take
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
@@ -78,12 +78,12 @@ class Fetcher:
         *,
         max_per_host: int,
         max_per_tenant: int,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext,
     ) -> None:
         self.policy = policy
         self.memory = memory
         self._resolver = resolver
-        self._tls = tls or client_context()
+        self._tls = tls
         self._hosts = Slots(max_per_host, policy.timeout_s)
         self._tenants = Slots(max_per_tenant, policy.timeout_s)
 

@@ -1,7 +1,7 @@
 """Fetch policy: hosts, ports, sizes and times from the settings, read once at start."""
 
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv6Network, NetmaskValueError
+from ipaddress import IPv6Network
 
 from service.media.fetch.address import NAT64_LENGTHS, Address, AddressClass, classify
 from service.media.fetch.url import Host, Url, UrlError, parse_host
@@ -97,13 +97,16 @@ class FetchPolicy:
         Raises:
             SettingsError: a host, a port or a prefix is none.
         """
-        if settings.allow_media_hosts is None and settings.allow_private_media_hosts is None:
+        allowed, private = settings.allow_media_hosts, settings.allow_private_media_hosts
+        if allowed is None and private is None:
             return None
         return cls(
-            allowed=_hosts(settings.allow_media_hosts, "--allow-media-hosts", patterns=True),
-            private=_hosts(settings.allow_private_media_hosts, "--allow-private-media-hosts", patterns=False),
+            allowed=NO_HOSTS if allowed is None else parse_host_list(allowed, "--allow-media-hosts", patterns=True),
+            private=NO_HOSTS
+            if private is None
+            else parse_host_list(private, "--allow-private-media-hosts", patterns=False),
             ports=_ports(settings.media_ports),
-            nat64_prefixes=_prefixes(settings.nat64_prefixes),
+            nat64_prefixes=_prefixes(settings.nat64_prefixes) if settings.nat64_prefixes is not None else (),
             max_bytes=settings.max_image_bytes,
             timeout_s=settings.media_fetch_timeout_s,
             min_bytes_per_s=settings.min_bytes_per_s,
@@ -126,10 +129,6 @@ class FetchPolicy:
         return classify(address, self.nat64_prefixes) <= highest
 
 
-def _hosts(text: str | None, setting: str, *, patterns: bool) -> HostList:
-    return NO_HOSTS if text is None else parse_host_list(text, setting, patterns=patterns)
-
-
 def _ports(text: str) -> frozenset[int]:
     ports = [part.strip() for part in text.split(",")]
     if not all(port.isascii() and port.isdigit() and 1 <= int(port) <= 65535 for port in ports):
@@ -137,18 +136,12 @@ def _ports(text: str) -> frozenset[int]:
     return frozenset(map(int, ports))
 
 
-def _prefixes(text: str | None) -> tuple[IPv6Network, ...]:
-    if text is None:
-        return ()
+def _prefixes(text: str) -> tuple[IPv6Network, ...]:
     try:
         prefixes = tuple(IPv6Network(part.strip()) for part in text.split(","))
-    except (AddressValueError, NetmaskValueError, ValueError) as error:
-        raise _prefix_error() from error
-    if any(prefix.prefixlen not in NAT64_LENGTHS for prefix in prefixes):
-        raise _prefix_error()
+    except ValueError:  # those of addresses and masks are such
+        prefixes = ()
+    if not prefixes or any(prefix.prefixlen not in NAT64_LENGTHS for prefix in prefixes):
+        lengths = ", ".join(map(str, NAT64_LENGTHS))
+        raise SettingsError(f"--nat64-prefixes: expected IPv6 prefixes of length {lengths}, separated by commas")
     return prefixes
-
-
-def _prefix_error() -> SettingsError:
-    lengths = ", ".join(map(str, NAT64_LENGTHS))
-    return SettingsError(f"--nat64-prefixes: expected IPv6 prefixes of length {lengths}, separated by commas")

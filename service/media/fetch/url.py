@@ -149,13 +149,7 @@ def parse_url(text: str) -> Url:
     scheme: Scheme = "https" if whole["scheme"].lower() == "https" else "http"
     rest = whole["rest"] or "/"
     target = rest if rest.startswith("/") else f"/{rest}"
-    return Url(scheme, parse_host(authority["host"]), _port(authority["port"], scheme), target)
-
-
-def _port(text: str | None, scheme: Scheme) -> int:
-    if text is None:
-        return DEFAULT_PORTS[scheme]
-    port = int(text)
-    if not 1 <= port <= 65535 or text.startswith("0"):
+    port = int(authority["port"] or DEFAULT_PORTS[scheme])
+    if not 1 <= port <= 65535 or (authority["port"] or "").startswith("0"):
         raise UrlError("got a port that is no number from 1 to 65535")
-    return port
+    return Url(scheme, parse_host(authority["host"]), port, target)

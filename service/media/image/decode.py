@@ -13,13 +13,11 @@ from PIL import BmpImagePlugin, GifImagePlugin, Image, JpegImagePlugin, PngImage
 from PIL.ImageFile import ImageFile as PillowFile
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.media.image.format import Format, needed_bytes
-from service.media.image.header import UNREADABLE, Header
+from service.media.image.header import UNREADABLE, Format, Header, needed_bytes
 from service.media.image.image_file import ImageFile
 from service.media.image.orientation import turn_upright
-from service.media.item import Size
-from service.media.read_options import Background, Color, ImageReadOptions
-from service.media.resize.resize import Framing, frame, resize
+from service.media.item import Background, Color, ImageReadOptions, Size
+from service.media.resize.resize import Framing, frame
 
 
 def load_pixels(item: ImageFile) -> NDArray[np.uint8]:
@@ -28,8 +26,7 @@ def load_pixels(item: ImageFile) -> NDArray[np.uint8]:
     Raises:
         MediaError: `media_undecodable`.
     """
-    location = ErrorLocation(item.param, item.index)
-    return render(item.encoded, item.header, item.options, item.size, location, framing=item.framing)
+    return render(item.encoded, item.header, item.options, item.size, item.framing, item.location)
 
 
 def render(
@@ -37,22 +34,17 @@ def render(
     header: Header,
     options: ImageReadOptions,
     size: Size,
+    framing: Framing,
     location: ErrorLocation = NO_LOCATION,
-    *,
-    framing: Framing | None = None,
 ) -> NDArray[np.uint8]:
     """Decode and resize the parts of an image to uint8 [height, width, 3], C order.
-
-    Args:
-        framing: how the pixels are made; None for a plain resize.
 
     Raises:
         MediaError: `media_undecodable`.
 
     Source: docs/notes/qwen3-vl-embedding.md.
     """
-    image = decode_rgb(encoded, header, location, background=options.background)
-    return np.ascontiguousarray(resize(image, size) if framing is None else frame(image, framing, size))
+    return frame(decode_rgb(encoded, header, location, background=options.background), framing, size)
 
 
 _WHOLE = 1 << 40
@@ -88,12 +80,12 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 def decode_rgb(
-    encoded: bytes, header: Header, location: ErrorLocation = NO_LOCATION, *, background: Background | None = None
+    encoded: bytes, header: Header, location: ErrorLocation = NO_LOCATION, *, background: Background = "reference"
 ) -> Image.Image:
     """Decode the first frame in full, bring it to RGB and turn it as the header's orientation says.
 
-    Without a background as Qwen3-VL's reference does: RGBA is laid over white by its alpha band; every other mode is
-    converted plainly, so that transparent pixels of LA and P show their stored color and 16-bit gray is clipped at 255.
+    By `reference`, as Qwen3-VL's does: RGBA is laid over white by its alpha band; every other mode is converted
+    plainly, so that transparent pixels of LA and P show their stored color and 16-bit gray is clipped at 255.
     With a color as background, transparency of every mode lies over it; with `stored`, RGBA is converted plainly too.
     ICC profile and gamma are ignored. A file that ends early is an error: Pillow's tolerant mode stays off. Rows that
     are missing inside a complete PNG stream are not: Pillow, and so the reference, leaves them black.
@@ -102,7 +94,7 @@ def decode_rgb(
     process-wide setting, prints warnings, and does not name numbers.
 
     Args:
-        background: what shows where it is transparent, or None for the reference's rule.
+        background: what shows where it is transparent.
 
     Returns:
         An image of mode RGB, `header.width` by `header.height` before it is turned.
@@ -131,15 +123,15 @@ def _loaded(opened: PillowFile) -> Image.Image:
     return opened
 
 
-def _to_rgb(image: Image.Image, background: Background | None) -> Image.Image:
+def _to_rgb(image: Image.Image, background: Background) -> Image.Image:
     has_integers = image.mode.startswith("I")
     if background == "stored":
         image.info.pop("transparency", None)  # as below
         return image.convert("RGB")
-    if background is not None and image.has_transparency_data and not has_integers:
+    if background != "reference" and image.has_transparency_data and not has_integers:
         image = image if image.mode == "RGBA" else image.convert("RGBA")
     if image.mode == "RGBA":
-        canvas = Image.new("RGB", image.size, _WHITE if background is None else background)
+        canvas = Image.new("RGB", image.size, _WHITE if background == "reference" else background)
         canvas.paste(image, mask=image.getchannel("A"))
         return canvas
     image.info.pop("transparency", None)  # convert() would only warn about it: it never changes RGB pixels

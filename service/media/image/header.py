@@ -2,16 +2,31 @@
 
 In: the bytes of an image file, and limits. Out: format, width and height, or an error that names both numbers.
 Does not decode and lets no library see the file: that happens in `decode`, in a process of its own where decoders are
-isolated.
+isolated. The five accepted formats are recognized by their first bytes; file names and media types are ignored. TIFF,
+JPEG 2000, PSD, FITS, EPS and AVIF are refused: their parsers have long records of vulnerabilities. Decoders allocate
+what a header asks for, some of them on opening, so headers are checked here first.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.media.image.format import MAGIC, Format, walk
 from service.media.image.orientation import AS_STORED, read_orientation
-from service.media.image.parts import TooManyPartsError
+from service.media.image.parts import Parts, TooManyPartsError, bmp_parts, gif_parts, jpeg_parts, png_parts, webp_parts
+
+Format = Literal["PNG", "JPEG", "WEBP", "GIF", "BMP"]
+"""By Pillow's names."""
+
+MAGIC: Mapping[Format, re.Pattern[bytes]] = {
+    "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "JPEG": re.compile(rb"\xff\xd8\xff"),
+    "WEBP": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+    "GIF": re.compile(rb"GIF8[79]a"),
+    "BMP": re.compile(rb"BM"),
+}
+"""The first bytes of each format."""
 
 UNREADABLE = "The image cannot be decoded: the file is damaged, cut short, or not the format its first bytes announce."
 """The one sentence for every failure inside the decoder. The library's own text never leaves the process."""
@@ -128,3 +143,44 @@ def _check_size(width: int, height: int, limits: DecodeLimits, location: ErrorLo
         location.refuse(
             "media_too_large", f"{shape}, sides of ratio {ratio:.1f}; at most {limits.max_aspect} is accepted."
         )
+
+
+def walk(encoded: bytes, kind: Format) -> Parts | None:
+    """The parts of a file.
+
+    Returns:
+        None when the file ends before its size or says something else there.
+
+    Raises:
+        TooManyPartsError: it has more of something than is accepted.
+    """
+    try:
+        return _WALKS[kind](encoded)
+    except IndexError:  # the file ends here
+        return None
+
+
+def needed_bytes(encoded: bytes, kind: Format) -> bytes:
+    """The file without what no pixel depends on: comments, profiles, texts, thumbnails, fill bytes.
+
+    So a decoder's parser sees no more than the walk has counted, and both see the same.
+
+    Raises:
+        TooManyPartsError: as for `walk`.
+        ValueError: the walk found nothing.
+    """
+    parts = walk(encoded, kind)
+    if parts is None:
+        raise ValueError
+    if parts.needed == ((0, len(encoded)),):
+        return encoded
+    return b"".join(encoded[start:stop] for start, stop in parts.needed)
+
+
+_WALKS: Mapping[Format, Callable[[bytes], Parts | None]] = {
+    "PNG": png_parts,
+    "JPEG": jpeg_parts,
+    "WEBP": webp_parts,
+    "GIF": gif_parts,
+    "BMP": bmp_parts,
+}

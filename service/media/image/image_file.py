@@ -7,15 +7,48 @@ from dataclasses import dataclass, field, replace
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_header
-from service.media.item import GridThw, MediaKind, SentAs, Size
+from service.media.item import AS_REFERENCE, GridThw, ImageReadOptions, MediaKind, PlacedItem, SentAs, Size
 from service.media.key import content_key, file_digest, source_digest
-from service.media.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.resize.image_rule import ImageRule
 from service.media.resize.resize import Framing
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelItem(PlacedItem):
+    """Base of an image file and of a page of a PDF; its slot holds RGB pixels.
+
+    Attributes:
+        digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
+        size: height and width at which the model sees it, pixels.
+        grid_thw: patches of the resized image: (1, height / 16, width / 16) for Qwen3-VL.
+        num_tokens: visual tokens: height x width / 1024 for Qwen3-VL.
+        framing: how its pixels are made.
+        salt: part of its keys: whose picture it is.
+    """
+
+    kind: MediaKind = field(default="image", init=False)
+    dtype: None = field(default=None, init=False)
+
+    digest: bytes
+    size: Size
+    grid_thw: GridThw
+    num_tokens: int
+    framing: Framing
+    salt: bytes = b""
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of the resized RGB pixels: height x width x 3."""
+        height, width = self.size
+        return height * width * 3
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the pixels in a slot, the same whatever they were made of."""
+        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFile(PixelItem):
     """One still image of a request.
 
     Two items are equal when they will give the same pixels; where in a request they stand does not count.
@@ -24,32 +57,13 @@ class ImageFile:
         encoded: the bytes of the file.
         header: format and stored size.
         identity: the file alone, 32 bytes.
-        digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
-        size: height and width at which the model sees it, pixels.
-        grid_thw: patches of the resized image: (1, height / 16, width / 16) for Qwen3-VL.
-        num_tokens: visual tokens: height x width / 1024 for Qwen3-VL.
-        framing: how its pixels are made; None for a plain resize.
         options: background and orientation.
-        salt: part of its keys: whose image it is.
-        param: path of the field it came from, for errors found while decoding.
-        index: input of the batch it belongs to, for errors found while decoding.
     """
-
-    kind: MediaKind = field(default="image", init=False)
-    dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     encoded: bytes = field(repr=False, compare=False)
     header: Header
     identity: bytes
-    digest: bytes
-    size: Size
-    grid_thw: GridThw
-    num_tokens: int
-    framing: Framing | None = None
     options: ImageReadOptions = AS_REFERENCE
-    salt: bytes = b""
-    param: str | None = field(default=None, compare=False)
-    index: int | None = field(default=None, compare=False)
 
     @property
     def decode_cost(self) -> tuple[int, int]:
@@ -58,7 +72,7 @@ class ImageFile:
         The work is as much as the memory, and as much as decoding takes again for each 15 scans more.
         """
         num_bytes = self.header.num_decode_bytes
-        peak_bytes = num_bytes + (self.framing.num_bytes if self.framing else 0)
+        peak_bytes = num_bytes + self.framing.num_bytes_beside(self.size)
         return peak_bytes, peak_bytes + num_bytes * ((self.header.num_scans - 1) // USUAL_SCANS)
 
     @property
@@ -67,23 +81,9 @@ class ImageFile:
         return len(self.encoded)
 
     @property
-    def num_slot_bytes(self) -> int:
-        """Bytes of the resized RGB pixels: height x width x 3."""
-        height, width = self.size
-        return height * width * 3
-
-    @property
     def sent_as(self) -> SentAs:
         """Format and size of the file."""
         return SentAs(self.header.format.lower(), self.header.width, self.header.height)
-
-    def at(self, param: str | None, index: int | None) -> "ImageFile":
-        """The same image in another place of a request."""
-        return replace(self, param=param, index=index)
-
-    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
-        """The level-1 key of the pixels in a slot."""
-        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
 
     def read_as(self, options: ImageReadOptions, rule: ImageRule) -> "ImageFile":
         """Return the same file over another background."""
@@ -120,6 +120,5 @@ def open_image(
         framing=plan.framing,
         options=options,
         salt=salt,
-        param=location.param,
-        index=location.index,
+        location=location,
     )

@@ -5,17 +5,17 @@ In: encoded bytes, and what a decoder's process has read of the page. Out: a `Pa
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 from service.media.container import OpenFile
 from service.media.error_location import ErrorLocation
-from service.media.item import GridThw, MediaKind, SentAs, Size
-from service.media.key import content_key, page_digest
+from service.media.image.image_file import PixelItem
+from service.media.item import SentAs, Size
+from service.media.key import page_digest
 from service.media.resize.image_rule import ImageRule
-from service.media.resize.resize import Framing
 
 MAX_DPI = 300
 """A page is rendered no finer: at this resolution scanners and printers work."""
@@ -87,36 +87,17 @@ class Raster:
         return height * width * BYTES_PER_PIXEL + 2 * len(encoded)
 
 
-@dataclass(frozen=True, slots=True)
-class PageItem:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageItem(PixelItem):
     """One page of a request, a `MediaItem`; pages that give the same pixels are equal.
 
     Attributes:
         file: the PDF.
         raster: how it is rendered.
-        digest: the level-2 key, 32 bytes: the file, the page, and how it is rendered and resized.
-        size: height and width at which the model sees it, pixels.
-        grid_thw: its patches.
-        num_tokens: visual tokens.
-        framing: how the pixels are made of the rendered ones; None for a plain resize.
-        salt: part of its keys: whose page it is.
-        param: path of the field it came from, for errors found while rendering.
-        index: input of the batch it belongs to.
     """
-
-    kind: MediaKind = field(default="image", init=False)
-    dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     file: OpenPage
     raster: Raster
-    digest: bytes
-    size: Size
-    grid_thw: GridThw
-    num_tokens: int
-    framing: Framing | None = None
-    salt: bytes = b""
-    param: str | None = field(default=None, compare=False)
-    index: int | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, file: OpenPage, rule: ImageRule, location: ErrorLocation, *, salt: bytes = b"") -> "PageItem":
@@ -129,33 +110,21 @@ class PageItem:
         plan, patches = rule.plan(*raster.size, location), rule.patches
         grid_thw = patches.grid_thw(*plan.size)
         return cls(
-            file,
-            raster,
+            file=file,
+            raster=raster,
             digest=page_digest(file.identity, file.page, raster.size, rule, tenant_salt=salt),
             size=plan.size,
             grid_thw=grid_thw,
             num_tokens=patches.num_tokens(grid_thw),
             framing=plan.framing,
             salt=salt,
-            param=location.param,
-            index=location.index,
+            location=location,
         )
 
     @property
     def identity(self) -> bytes:
         """The file alone; no name is bound to a page."""
         return self.file.identity
-
-    @property
-    def num_render_bytes(self) -> int:
-        """Memory that rendering takes."""
-        return self.raster.num_render_bytes(self.file.encoded)
-
-    @property
-    def num_slot_bytes(self) -> int:
-        """Bytes of the resized RGB pixels: height x width x 3."""
-        height, width = self.size
-        return height * width * 3
 
     @property
     def num_stored_bytes(self) -> int:
@@ -167,14 +136,6 @@ class PageItem:
         """`pdf`, and the size that the page is rendered at."""
         height, width = self.raster.size
         return SentAs("pdf", width, height)
-
-    def at(self, param: str | None, index: int | None) -> "PageItem":
-        """The same page in another place of a request."""
-        return replace(self, param=param, index=index)
-
-    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
-        """The level-1 key of the pixels in a slot: that of an image file with the same pixels."""
-        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
 
 
 def check_head(encoded: bytes, location: ErrorLocation) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from service.media.error_location import ErrorLocation
 from service.media.item import MERGE_SIZE, Patches, Size
-from service.media.resize.resize import BICUBIC, Framing
+from service.media.resize.resize import Framing
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,11 @@ class ResizePlan:
 
     Attributes:
         size: height and width of its pixels.
-        framing: how they are made; None for a resize to that size with Pillow's bicubic filter.
+        framing: how they are made.
     """
 
     size: Size
-    framing: Framing | None = None
+    framing: Framing
 
 
 class ImageRule(Protocol):
@@ -110,7 +110,7 @@ class PixelRule:
                 f"{shape}, and at most {self.max_pixels} pixels would leave it a side shorter than the smallest, "
                 f"{self.factor}: allow more pixels or send a less extreme shape.",
             )
-        return ResizePlan(size)
+        return ResizePlan(size, Framing((size,)))
 
 
 def fit_area(
@@ -172,4 +172,4 @@ class TwoStepRule:
         """The second's size of the first's size."""
         first = self.first.plan(height, width, location).size
         size = self.then.plan(*first, location).size
-        return ResizePlan(size) if first == size else ResizePlan(size, Framing(size, BICUBIC, first))
+        return ResizePlan(size, Framing((size,) if first == size else (first, size)))

@@ -79,7 +79,7 @@ class TileRule:
         """Two resizes with the same filter; no shape is refused: a side has one tile at least."""
         first = _first(height, width, self.longest)
         size = _whole_tiles(*first, self.tile)
-        return ResizePlan(size, Framing(size, self.resample, first))
+        return ResizePlan(size, Framing((first, size), self.resample))
 
 
 def _first(height: int, width: int, longest: int) -> Size:

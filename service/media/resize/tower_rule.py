@@ -49,7 +49,7 @@ class SquareRule:
 
     def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
         """The square; the header's limit on the ratio of the sides bounds the image that it is cut out of."""
-        return ResizePlan((self.side, self.side), Framing(self._resized(height, width), self.resample))
+        return ResizePlan((self.side, self.side), Framing((self._resized(height, width),), self.resample))
 
     def _resized(self, height: int, width: int) -> Size:
         """``edge`` by ``int(edge · long / short)``, or ``edge`` by ``edge``."""
@@ -111,7 +111,7 @@ class NaflexRule:
             else:
                 high = middle
         size = self._scaled(height, width, low)
-        return ResizePlan(size, Framing(size, self.resample))
+        return ResizePlan(size, Framing((size,), self.resample))
 
     def _scaled(self, height: int, width: int, scale: float) -> Size:
         patch = self.patch_size

@@ -9,10 +9,9 @@ from typing import NoReturn
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits, Header, read_header
 from service.media.image.image_file import ImageFile
-from service.media.item import Patches, Size
+from service.media.item import AS_REFERENCE, ImageReadOptions
 from service.media.key import file_digest, frame_digest
-from service.media.read_options import AS_REFERENCE, ImageReadOptions
-from service.media.resize.resize import BICUBIC, Framing
+from service.media.resize.resize import Framing
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_rule import VideoRule
 
@@ -57,40 +56,26 @@ def open_frames(
             f"The frame is {headers[0].width} x {headers[0].height} pixels: so extreme a shape would leave it a side "
             "shorter than one visual token.",
         )
-    framing = Framing(first_size, BICUBIC, is_antialiased=True)
+    framing, grid_thw = Framing((first_size,), is_antialiased=True), rule.patches.grid_thw(*size)
+    identities = [file_digest(one) for one in encoded]
     frames = [
-        _frame(one, header, framing, size, rule.patches, options, salt, location)
-        for one, header, location in zip(encoded, headers, locations, strict=True)
+        ImageFile(
+            encoded=one,
+            header=header,
+            identity=identity,
+            digest=frame_digest(identity, first_size, size, options, tenant_salt=salt),
+            size=size,
+            grid_thw=grid_thw,
+            num_tokens=rule.patches.num_tokens(grid_thw),
+            framing=framing,
+            options=options,
+            salt=salt,
+            location=location,
+        )
+        for one, header, identity, location in zip(encoded, headers, identities, locations, strict=True)
     ]
     frames += frames[-1:] * (num_seen - len(frames))
     return tuple(FramePair.of(first, second) for first, second in zip(frames[::2], frames[1::2], strict=True))
-
-
-def _frame(
-    encoded: bytes,
-    header: Header,
-    framing: Framing,
-    size: Size,
-    patches: Patches,
-    options: ImageReadOptions,
-    salt: bytes,
-    location: ErrorLocation,
-) -> ImageFile:
-    identity, grid_thw = file_digest(encoded), patches.grid_thw(*size)
-    return ImageFile(
-        encoded=encoded,
-        header=header,
-        identity=identity,
-        digest=frame_digest(identity, framing.resized, size, options, tenant_salt=salt),
-        size=size,
-        grid_thw=grid_thw,
-        num_tokens=patches.num_tokens(grid_thw),
-        framing=framing,
-        options=options,
-        salt=salt,
-        param=location.param,
-        index=location.index,
-    )
 
 
 def _refuse_other(header: Header, first: Header, location: ErrorLocation) -> NoReturn:

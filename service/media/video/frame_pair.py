@@ -1,51 +1,29 @@
-"""A video as prompts carry it: pairs of frames in order, each pair one item with its own time."""
+"""Pairs of a video's frames, each one item: the base of both kinds, and the pair of two image files."""
 
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 from service.media.image.image_file import ImageFile
-from service.media.item import GridThw, MediaItem, MediaKind, SentAs
+from service.media.item import GridThw, MediaKind, PlacedItem, SentAs
 from service.media.key import pair_digest, pair_key
 
 
-@dataclass(frozen=True, slots=True)
-class Video:
-    """One video of a request, sampled.
-
-    Attributes:
-        pairs: two frames each, in order.
-        times_s: when each pair is seen, seconds from the start: the mean of its two frames.
-    """
-
-    pairs: tuple[MediaItem, ...]
-    times_s: tuple[float, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairItem:
+class PairItem(PlacedItem):
     """Base of the `MediaItem`s of two frames.
 
     Attributes:
         digest: the level-2 key, 32 bytes: both frames, how they are read and how they are resized.
-        param: path of the field it came from, for errors.
-        index: input of the batch it belongs to, for errors.
     """
 
     kind: MediaKind = field(default="video", init=False)
     dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     digest: bytes
-    param: str | None = field(default=None, compare=False)
-    index: int | None = field(default=None, compare=False)
 
     @property
     def identity(self) -> bytes:
         """The digest: no client has a name for a pair."""
         return self.digest
-
-    def at(self, param: str | None, index: int | None) -> Self:
-        """The same pair in another place of a request."""
-        return replace(self, param=param, index=index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +42,7 @@ class FramePair(PairItem):
     def of(cls, first: ImageFile, second: ImageFile) -> "FramePair":
         """Two frames that follow each other; errors name the first one's place."""
         digest = pair_digest(first.digest, second.digest)
-        return cls(first, second, digest=digest, param=first.param, index=first.index)
+        return cls(first, second, digest=digest, location=first.location)
 
     @property
     def grid_thw(self) -> GridThw:

@@ -165,8 +165,7 @@ def video_frame_pairs(video: VideoFile, indices: Sequence[int], location: ErrorL
             video,
             two,
             digest=video_pair_digest(video.file.identity, two, video.size, tenant_salt=video.salt),
-            param=location.param,
-            index=location.index,
+            location=location,
         )
         for two in zip(indices[::2], indices[1::2], strict=True)
     )

@@ -13,8 +13,7 @@ from safetensors import safe_open
 from torch.nn import GELU, ReLU
 from transformers import PreTrainedModel
 
-from service.checkpoint.answer_head import find_answer_head
-from service.checkpoint.answer_tokens import read_answer_tokens
+from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_kind import reranker_kind
 from service.model.heads.dense_modules import Dense, DenseModules

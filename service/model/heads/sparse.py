@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from service.checkpoint.sparse.splade_files import SpladePooling
+from service.checkpoint.sparse_files import SpladePooling
 from service.model.backbone import StockRun
 from service.model.heads.head import Head, HeadRows, Ranges
 from service.model.linear.products import TORCHS, PackedModule, PackedProducts, Products, pack_modules

@@ -7,18 +7,22 @@ from dataclasses import replace
 
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.config_files import CheckpointFiles
-from service.prompt.families import nomic_bert, text_encoders, xlm_roberta
+from service.prompt.families import text_encoders
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.role_profiles import ENCODERS
 
-OF_TEXT = {**text_encoders.FAMILIES, **nomic_bert.FAMILIES, **xlm_roberta.FAMILIES}
-BASES = {model_type: family for family in OF_TEXT.values() for model_type in family.model_types}
+BASES = {
+    model_type: family
+    for family in text_encoders.FAMILIES.values()
+    if family.kind == "text"
+    for model_type in family.model_types
+}
 """The families of encoders, each of which knows its own configuration."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """See `colbert_profile.with_sides`, which every family of encoders comes to with such files."""
+    """See `role_profiles.with_sides`, which every family of encoders comes to with such files."""
     return replace(BASES[str(files.model_type)].make_profile(files), name="colbert")
 
 

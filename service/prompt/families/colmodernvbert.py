@@ -10,11 +10,14 @@ from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.image_block import ImageBlock
 from service.checkpoint.late.tile_processor import VISION, TileProcessor, tile_tokens
 from service.media.resize.tile_rule import TilePatches, TileRule
+from service.prompt.piece import TextPiece, TokenPiece
 from service.prompt.profile.family import Family
 from service.prompt.profile.page_profile import INPUT_TYPES, of_pages
 from service.prompt.profile.profile import ImageProfile, Profile
-from service.prompt.templates.described_page import BEGIN, END, DescribedPage
+from service.prompt.templates.page_or_query import PageOrQuery
 
+BEGIN, END = "<|begin_of_text|>", "<end_of_utterance>"
+"""Where the vocabulary has no `BEGIN`, it is text."""
 PAGE_PROMPT = f"{BEGIN}User:<image>Describe the image.{END}\nAssistant:"
 IMAGE_ID = 50_407
 """Transformers' default for `<image>` where config.json has none."""
@@ -53,6 +56,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
     rule = TileRule(tile=processor.tile, longest=processor.longest, resample=processor.resample, patches=patches)
     num_ids = positive(text, "vocab_size")
+    begin = (TokenPiece(tokens[BEGIN]), TextPiece("User:")) if BEGIN in tokens else (TextPiece(f"{BEGIN}User:"),)
     profile = Profile(
         name="colmodernvbert",
         architecture="colmodernvbert",
@@ -67,7 +71,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
         modalities=("text", "image"),
         images=ImageProfile(pixel_rule=rule, feature_width=width, image_pad=block.image, video_pad=num_ids),
         protected=(block.image, block.fake, tokens[END]),
-        layout=DescribedPage(tokens.get(BEGIN), tokens[END], _query_prefix(files)),
+        layout=PageOrQuery(
+            before=begin,
+            after=(TextPiece("Describe the image."), TokenPiece(tokens[END]), TextPiece("\nAssistant:")),
+            query_prefix=_query_prefix(files),
+            query_end=tokens[END],
+        ),
     )
     return of_pages(profile, dimensions, "stored")
 

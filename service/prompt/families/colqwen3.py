@@ -2,15 +2,14 @@
 
 Every token has a vector, those of the template too; positions see the image.
 
-Source: `service/checkpoint/late/colqwen3_files.py` names the references.
+Source: `service/checkpoint/late/token_projection.py` names the references.
 """
 
 from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.late.colqwen3_files import TOKENS_PIXELS, Form, read_form
-from service.checkpoint.late.token_projection import find_projection
+from service.checkpoint.late.token_projection import TOKENS_PIXELS, Form, find_projection, read_form
 from service.media.resize.image_rule import PixelRule
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
 from service.prompt.profile.family import Difference, Family
@@ -40,7 +39,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     form, projection = read_form(files)
     embedder = make_embedder_profile(files)
     assert embedder.images is not None
-    layout = PageOrQuery(
+    layout = PageOrQuery.of_chat(
         special_tokens(files, {}),
         query_prefix(files, form.query_prefix),
         query_ends(files),
@@ -70,7 +69,7 @@ def _pixel_rule(files: CheckpointFiles, form: Form) -> PixelRule:
         if (numbers := said.get(key, HALVES)) != HALVES:
             raise CheckpointError(f"the processor's file has {key} {numbers!r}; supported: {HALVES}")
     found = processor_pixels(files, PIXEL_RULE)
-    if form.max_tokens is None:
+    if not form.max_tokens:
         return found
     most = form.max_tokens * TOKENS_PIXELS
     return replace(found, min_pixels=min(found.min_pixels, most), max_pixels=most)

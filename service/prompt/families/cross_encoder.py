@@ -14,12 +14,11 @@ from service.checkpoint.sentence_files import Pooling
 from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.cutting import cut_end, cut_longest
-from service.prompt.families.text_encoders import MPNET_FIRST_POSITION
-from service.prompt.families.xlm_roberta import first_position
+from service.prompt.families.text_encoders import first_position
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
-from service.prompt.templates.text_pair import TextPair
+from service.prompt.templates.pair import TextPair
 from service.prompt.tokenizer.text_ends import read_ends
 from service.prompt.tokenizer.tokenizer_class import building_class
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
@@ -59,22 +58,16 @@ def make_profile(files: CheckpointFiles) -> Profile:
     check_class(files, CLASSES)
     refuse_labels(files)
     found = read_reranker_files(files, CLASSIFICATION)
-    first = MPNET_FIRST_POSITION if files.model_type == "mpnet" else first_position(files)
     return make_reranker_profile(
         files,
         found,
         name="cross-encoder",
         architecture="cross_encoder",
         pooling=_pooling(files),
-        max_positions=positive(files.config, "max_position_embeddings") - first,
+        max_positions=positive(files.config, "max_position_embeddings") - first_position(files),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
         cutting=cut_end if found.messages else cut_longest,
     )
-
-
-def is_cross_encoder(files: CheckpointFiles) -> bool:
-    """True for a classifier's class, unless other modules follow it: then an embedder was made of it."""
-    return reranker_kind(files) == "classifier"
 
 
 def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
@@ -149,7 +142,8 @@ FAMILIES = {
         model_types=tuple(CLASSES),
         about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM, gte-reranker-modernbert",
         make_profile=make_profile,
-        is_of=is_cross_encoder,
+        # not where other modules follow it: then an embedder was made of it
+        is_of=lambda files: reranker_kind(files) == "classifier",
         rank=1,
         kind="reranker",
         stock="BertForSequenceClassification, and those of the other types",

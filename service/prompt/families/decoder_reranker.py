@@ -6,8 +6,7 @@ Source: sentence-transformers 6.2, `CrossEncoder` and `LogitScore`; transformers
 
 from collections.abc import Mapping
 
-from service.checkpoint.answer_head import find_answer_head
-from service.checkpoint.answer_tokens import require_logit_score
+from service.checkpoint.answer_tokens import find_answer_head, require_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_template import read_pair_template
@@ -62,11 +61,6 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-def is_decoder_reranker(files: CheckpointFiles) -> bool:
-    """True where modules.json names LogitScore, or the class is a classifier's."""
-    return reranker_kind(files) in ("logits", "classifier")
-
-
 def _check_logits(files: CheckpointFiles) -> None:
     """Refuse logits that are not rows of the head times a hidden state, and ids that do not count."""
     if not is_saved(files):
@@ -104,7 +98,7 @@ FAMILIES = {
         about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and similar), and "
         "classifiers (Qwen3-Reranker seq-cls)",
         make_profile=make_profile,
-        is_of=is_decoder_reranker,
+        is_of=lambda files: reranker_kind(files) in ("logits", "classifier"),
         rank=2,
         kind="reranker",
         stock="Qwen3ForCausalLM, Qwen3ForSequenceClassification, and those of the other types",

@@ -5,8 +5,7 @@ Source: Qwen3-Reranker's model card, the script for transformers.
 
 from dataclasses import replace
 
-from service.checkpoint.answer_head import find_answer_head
-from service.checkpoint.answer_tokens import read_answer_tokens, read_logit_score
+from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens, read_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_files import read_reranker_files
@@ -46,7 +45,8 @@ def make_profile(files: CheckpointFiles) -> Profile:
                 "the family decoder_reranker has both"
             )
         own, found = None, replace(found, messages=None)
-    family = JudgedPair(**files.special_tokens(TURN_TOKENS), default_instruction=INSTRUCTION, marks=MARKS)
+    turn = files.special_tokens(TURN_TOKENS)
+    family = JudgedPair(turn["im_start"], turn["im_end"], INSTRUCTION, MARKS)
     profile = make_reranker_profile(
         files,
         found,

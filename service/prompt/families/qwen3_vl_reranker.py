@@ -2,8 +2,7 @@
 
 from dataclasses import astuple, replace
 
-from service.checkpoint.answer_head import find_answer_head
-from service.checkpoint.answer_tokens import read_answer_tokens
+from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_files import read_activation, read_prompt
@@ -42,7 +41,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     names = files.optional(NAMES) if is_saved(files) else {}
     instruction = read_prompt(files, names) or INSTRUCTION
     tokens = special_tokens(files, {})
-    layout = JudgedPair(tokens.im_start, tokens.im_end, instruction, MARKS, tokens.vision_start, tokens.vision_end)
+    layout = JudgedPair(tokens.im_start, tokens.im_end, instruction, MARKS, (tokens.vision_start, tokens.vision_end))
     return replace(
         make_embedder_profile(files),
         name="qwen3-vl-reranker",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.media.read_options import Background
+from service.media.item import Background
 from service.prompt.profile.profile import MULTI_VECTOR, Profile, input_types
 from service.prompt.templates.page_or_query import NUM_QUERY_ENDS
 

@@ -9,9 +9,8 @@ from typing import Literal
 
 from service.checkpoint.reranker_files import Activation
 from service.checkpoint.sentence_files import Pooling, Similarity
-from service.media.audio_rule import AudioRule
-from service.media.item import MediaItem, MediaKind
-from service.media.read_options import Background
+from service.media.item import AudioRule, Background, MediaKind
+from service.media.media_item import MediaItem
 from service.media.resize.image_rule import ImageRule
 from service.media.video.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
@@ -44,8 +43,8 @@ class ImageProfile:
     """The image input of a model."""
 
     pixel_rule: ImageRule
-    background: Background | None = None
-    """The color under transparent pixels, where neither request nor server says; None: see `ImageReadOptions`."""
+    background: Background = "reference"
+    """The color under transparent pixels, where neither request nor server says."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · `num_levels`."""
     num_levels: int = 1

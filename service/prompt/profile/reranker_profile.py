@@ -12,7 +12,7 @@ from service.prompt.cutting import Cutting
 from service.prompt.piece import Piece
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import protected_tokens
-from service.prompt.templates.framed_pair import FramedPair, cut_frame
+from service.prompt.templates.pair import FramedPair, cut_frame
 
 
 def make_reranker_profile(

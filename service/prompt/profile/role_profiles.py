@@ -12,11 +12,11 @@ from service.checkpoint.colbert_files import ColbertFiles, Expansion
 from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import SentenceFiles
-from service.checkpoint.sparse.router_files import Router, read_table
+from service.checkpoint.sparse_files import Router, read_table
 from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.roles import DOCUMENT, QUERY, PromptRole, QueryExpansion
-from service.prompt.templates.query_or_document import QueryOrDocument
+from service.prompt.templates.plain_text import QueryOrDocument
 from service.prompt.tokenizer.tokenizer_file import token_ids
 
 ENCODERS = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert", "roberta", "xlm-roberta")

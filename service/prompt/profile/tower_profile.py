@@ -7,8 +7,7 @@ from service.checkpoint.config_files import CheckpointFiles, positive, token_tex
 from service.checkpoint.image_processor import FILE, read_image_processor
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling
-from service.media.audio_rule import AudioRule
-from service.media.read_options import Color
+from service.media.item import AudioRule, Color
 from service.media.resize.image_rule import ImageRule
 from service.media.resize.tower_rule import NaflexRule, SquareRule
 from service.prompt.profile.profile import AudioProfile, ImageProfile, Padding, Profile

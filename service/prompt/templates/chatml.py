@@ -73,7 +73,7 @@ class ChatML:
         start, end = TokenPiece(self.tokens.im_start), TokenPiece(self.tokens.im_end)
         given, default = conversation.instruction, self.default_instruction
         if self.punctuates:
-            instruction = punctuate(given, default)
+            instruction = punctuate(given or "", default)
         else:
             instruction = given if given and not given.isspace() else default
         system = TextPiece("system\n" + instruction, user_start=len("system\n"))
@@ -102,7 +102,7 @@ class ChatML:
         return [*pieces, run]
 
 
-def punctuate(instruction: str | None, default: str) -> str:
+def punctuate(instruction: str, default: str) -> str:
     """Strip an instruction and end it with punctuation; an empty one becomes the default.
 
     A full stop is added unless the last character's Unicode category starts with P: "Find images" becomes
@@ -110,7 +110,7 @@ def punctuate(instruction: str | None, default: str) -> str:
 
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `format_model_input`.
     """
-    stripped = (instruction or "").strip()
+    stripped = instruction.strip()
     if not stripped:
         return default
     return stripped if unicodedata.category(stripped[-1]).startswith("P") else stripped + "."

@@ -45,21 +45,19 @@ class JudgedPair:
         im_end: closes it.
         default_instruction: of a request without.
         marks: the family's words.
-        vision_start: before an image or a pair of frames; None where the model sees none.
-        vision_end: after it.
+        vision: tokens before and after an image or a pair of frames; none where the model sees none.
     """
 
     im_start: int
     im_end: int
     default_instruction: str
     marks: Marks
-    vision_start: int | None = None
-    vision_end: int | None = None
+    vision: tuple[int, ...] = ()
 
     @property
     def keeps_order(self) -> bool:
         """See `Profile.keeps_order`: where there are parts of more than one kind."""
-        return self.vision_start is not None
+        return bool(self.vision)
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The pieces in order. Query and document are cuttable, and what stands between them in one piece.
@@ -92,8 +90,7 @@ class JudgedPair:
             for time, item in timed_items(part):
                 run = run._replace(text=run.text + time)
                 pieces += [run] if run.text else []
-                assert self.vision_start is not None  # else the front refuses media
-                assert self.vision_end is not None
-                pieces += [TokenPiece(self.vision_start), ImagePiece(item), TokenPiece(self.vision_end)]
+                vision_start, vision_end = self.vision  # else the front refuses media
+                pieces += [TokenPiece(vision_start), ImagePiece(item), TokenPiece(vision_end)]
                 run = TextPiece("")
         return run

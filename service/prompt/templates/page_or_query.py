@@ -1,7 +1,8 @@
-r"""The template of ColQwen2 and similar models: an item is one page (an image) or one query (a text).
+r"""The template of ColQwen2, ColModernVBERT and similar models: an item is one page (an image) or one query (a text).
 
 `<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and a prefix, `{text}` and end tokens; a newline in
-transformers' form of it.
+transformers' form of it. ColModernVBERT's is `<|begin_of_text|>User:{page}Describe the image.<end_of_utterance>\n`
+`Assistant:`, and `{text}` with ten end tokens.
 """
 
 from collections.abc import Sequence
@@ -12,30 +13,61 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.single_item import single_turn
+from service.prompt.templates.visual_prompt import DESCRIPTION
 
 NUM_QUERY_ENDS = 10
 """End tokens after a query, with which the model was trained to expand it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageOrQuery:
     """A `Profile.layout`.
 
     Attributes:
-        tokens: of the checkpoint.
+        before: pieces before a page.
+        after: and after it.
         query_prefix: text before a query.
-        num_query_ends: end tokens after a query.
+        query_end: end token after a query.
+        num_query_ends: how many there are.
         query_tail: text after those.
         strips: blanks at a query's ends are dropped.
-        answers: a page's prompt ends in the assistant's turn.
     """
 
-    tokens: SpecialTokens
+    before: tuple[Piece, ...]
+    after: tuple[Piece, ...]
     query_prefix: str
+    query_end: int
     num_query_ends: int = NUM_QUERY_ENDS
     query_tail: str = ""
     strips: bool = False
-    answers: bool = False
+
+    @classmethod
+    def of_chat(
+        cls,
+        tokens: SpecialTokens,
+        query_prefix: str,
+        num_query_ends: int = NUM_QUERY_ENDS,
+        *,
+        query_tail: str = "",
+        strips: bool = False,
+        answers: bool = False,
+    ) -> "PageOrQuery":
+        """ColQwen2's and that of similar models.
+
+        Args:
+            answers: a page's prompt ends in the assistant's turn.
+        """
+        answer = (TokenPiece(tokens.im_start), TextPiece("assistant\n")) if answers else ()
+        said = (TokenPiece(tokens.vision_end), TextPiece(DESCRIPTION), TokenPiece(tokens.im_end))
+        return cls(
+            before=(TokenPiece(tokens.im_start), TextPiece("user\n"), TokenPiece(tokens.vision_start)),
+            after=(*said, *answer, TokenPiece(tokens.end_of_text)),
+            query_prefix=query_prefix,
+            query_end=tokens.end_of_text,
+            num_query_ends=num_query_ends,
+            query_tail=query_tail,
+            strips=strips,
+        )
 
     @property
     def is_uniform(self) -> bool:
@@ -52,39 +84,20 @@ class PageOrQuery:
             InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,
                 `invalid_request` for an instruction or other turns.
 
-        Source: transformers 5.23 `ColQwen2Processor`; colpali-engine 0.3.18 `ColQwen2_5_Processor`.
+        Source: transformers 5.23 `ColQwen2Processor`, `ColModernVBertProcessor`; colpali-engine 0.3.18,
+            `ColQwen2_5_Processor`.
         """
-        turn = page_or_query_turn(conversation)
-        return self._page(turn) if turn.images else self._query(turn)
-
-    def _page(self, turn: Turn) -> Sequence[Piece]:
-        answer: list[Piece] = [TokenPiece(self.tokens.im_start), TextPiece("assistant\n")] if self.answers else []
-        return [
-            TokenPiece(self.tokens.im_start),
-            TextPiece("user\n"),
-            TokenPiece(self.tokens.vision_start),
-            ImagePiece(turn.images[0]),
-            TokenPiece(self.tokens.vision_end),
-            TextPiece("Describe the image."),
-            TokenPiece(self.tokens.im_end),
-            *answer,
-            TokenPiece(self.tokens.end_of_text),
-        ]
-
-    def _query(self, turn: Turn) -> Sequence[Piece]:
+        turn = single_turn(conversation)
+        _check(conversation, turn)
+        if turn.images:
+            return [*self.before, ImagePiece(turn.images[0]), *self.after]
         words = turn.text.strip() if self.strips else turn.text
         text = TextPiece(self.query_prefix + words, user_start=len(self.query_prefix), cuttable=True)
-        ends = [TokenPiece(self.tokens.end_of_text)] * self.num_query_ends
+        ends = [TokenPiece(self.query_end)] * self.num_query_ends
         return [text, *ends, *([TextPiece(self.query_tail)] if self.query_tail else [])]
 
 
-def page_or_query_turn(conversation: Conversation) -> Turn:
-    """The one turn of an item: a page or a query.
-
-    Raises:
-        InputError: see `PageOrQuery`.
-    """
-    turn = single_turn(conversation)
+def _check(conversation: Conversation, turn: Turn) -> None:
     if (conversation.instruction or "").strip():
         message = "The conversation has a system message; this model was trained without instructions."
         raise InputError("invalid_request", message)
@@ -100,4 +113,3 @@ def page_or_query_turn(conversation: Conversation) -> Turn:
             "its own."
         )
         raise InputError("conflicting_input", message)
-    return turn

@@ -1,7 +1,16 @@
-"""A pair to be scored: the query's turn and the document's."""
+"""The templates of rerankers' pairs: two texts with a separator between them, or what a checkpoint's template writes.
 
+The latter is a chat template, read as words and places.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from service.checkpoint.pair_frame import PairFrame, Role, Slot
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import Piece, TextPiece, TokenPiece
 
 
 def pair_turns(conversation: Conversation) -> tuple[Turn, Turn]:
@@ -17,3 +26,102 @@ def pair_turns(conversation: Conversation) -> tuple[Turn, Turn]:
         raise InputError("invalid_request", message)
     query, document = turns
     return query, document
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """A `Profile.layout`.
+
+    Attributes:
+        between: ids between query and document.
+    """
+
+    between: tuple[int, ...]
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """Query, separator, document; both texts are cuttable. The tokenizer's head and tail come around them.
+
+        Raises:
+            InputError: `invalid_request` for an instruction, or other turns than a pair's. The caller adds the field.
+
+        Source: sentence-transformers 6.2, `CrossEncoder.predict`.
+        """
+        if (conversation.instruction or "").strip():
+            raise InputError("invalid_request", "The pair has an instruction; this model was trained without any.")
+        query, document = pair_turns(conversation)
+        texts = [TextPiece(turn.text, user_start=0, cuttable=True) for turn in (query, document)]
+        return [texts[0], *map(TokenPiece, self.between), texts[1]]
+
+
+Run = tuple[str | Slot, ...]
+"""Words and places without a special token between them, which are tokenized as one text."""
+
+
+def cut_frame(frame: PairFrame, special: Mapping[str, int]) -> tuple[int | Run, ...]:
+    """A frame cut at its special tokens.
+
+    Args:
+        special: ids of special tokens by how they are written.
+    """
+    tokens = re.compile("(" + "|".join(map(re.escape, sorted(special, key=len, reverse=True))) + ")")
+    cut: list[int | Run] = []
+    run: list[str | Slot] = []
+    for part in frame:
+        for piece in [part] if isinstance(part, Slot) else filter(None, tokens.split(part)):
+            if isinstance(piece, str) and piece in special:
+                cut += [tuple(run)] if run else []
+                cut.append(special[piece])
+                run = []
+            else:
+                run.append(piece)
+    return (*cut, *([tuple(run)] if run else []))
+
+
+@dataclass(frozen=True, slots=True)
+class FramedPair:
+    """A `Profile.layout`.
+
+    Attributes:
+        bare: ids and runs of a pair without an instruction.
+        instructed: with one; None where the template has no place for it.
+        prompt: instruction of a request that gives none; empty where there is none.
+    """
+
+    bare: tuple[int | Run, ...]
+    instructed: tuple[int | Run, ...] | None = None
+    prompt: str = ""
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """The pieces in order; query and document are cuttable unless words stand after the last of them.
+
+        Raises:
+            InputError: `invalid_request` for an instruction without a place, or other turns than a pair's. The caller
+                adds the field.
+        """
+        query, document = pair_turns(conversation)
+        given = conversation.instruction or ""
+        instruction = self.prompt if not given or given.isspace() else given
+        if instruction and self.instructed is None and instruction != self.prompt:
+            raise InputError(
+                "invalid_request", "The pair has an instruction; this model's template has no place for it."
+            )
+        parts = self.instructed if instruction and self.instructed is not None else self.bare
+        texts: dict[Role, str] = {"system": instruction, "query": query.text, "document": document.text}
+        may_cut = _ends_in_text(parts)
+        return [TokenPiece(part) if isinstance(part, int) else _piece(part, texts, may_cut=may_cut) for part in parts]
+
+
+def _piece(run: Run, texts: Mapping[Role, str], *, may_cut: bool) -> TextPiece:
+    """One text of a run; what a client wrote begins at its first place."""
+    written = [part if isinstance(part, str) else part.fill(texts[part.role]) for part in run]
+    first = next((place for place, part in enumerate(run) if isinstance(part, Slot)), None)
+    if first is None:
+        return TextPiece("".join(written))
+    is_of_pair = any(isinstance(part, Slot) and part.role != "system" for part in run)
+    return TextPiece("".join(written), user_start=len("".join(written[:first])), cuttable=may_cut and is_of_pair)
+
+
+def _ends_in_text(parts: Sequence[int | Run]) -> bool:
+    """True if a special token stands right after the last text: words there would be cut together with it."""
+    runs = [part for part in parts if isinstance(part, tuple) and any(isinstance(one, Slot) for one in part)]
+    return isinstance(runs[-1][-1], Slot)

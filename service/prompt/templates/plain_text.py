@@ -1,4 +1,4 @@
-"""The template of models that take one plain text: a prefix and the text, no turns."""
+"""The templates of models that take one text: a prefix and the text, with the marker of its role where it has one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,8 @@ from typing import ClassVar
 from service.errors import InputError
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece, TextPiece
+from service.prompt.roles import DOCUMENT, PromptRole
+from service.prompt.templates.single_item import single_turn
 
 TASK_FORM = re.compile(r"(Instruct: ?)(.*)(\n *Query: ?)", re.DOTALL)
 """Query prompts with a task, as in Qwen3-Embedding and the E5-instruct models."""
@@ -61,3 +63,37 @@ class PlainText:
         if not instruction or form is None or instruction in self.prompts.values() or instruction.startswith(form[1]):
             return instruction
         return form[1] + instruction.strip() + form[3]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOrDocument:
+    """A `Profile.layout` of ColBERT's text models: one text, a query or a document.
+
+    Attributes:
+        roles: by name.
+    """
+
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
+    roles: Mapping[str, PromptRole]
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """The role's special tokens, then `{prefix}{text}`; only the text is cuttable.
+
+        Args:
+            conversation: one user turn, with a role's name for an instruction.
+
+        Raises:
+            InputError: `invalid_request` for other instructions or turns, without the field, which the caller adds.
+
+        Source: sentence-transformers 6.2 `MultiVectorEncoder.encode_query` and `encode_document`.
+        """
+        turn, name = single_turn(conversation), conversation.instruction or DOCUMENT
+        if name not in self.roles:
+            message = (
+                "The conversation has a system message; this model was trained without instructions. `input_type` says "
+                "whether a text is a query or a document."
+            )
+            raise InputError("invalid_request", message)
+        role = self.roles[name]
+        return [*role.markers, TextPiece(role.prefix + turn.text, user_start=len(role.prefix), cuttable=True)]

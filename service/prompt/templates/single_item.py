@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.errors import InputError
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece
 

@@ -1,24 +1,26 @@
-r"""The template of colpali-engine's bi-encoders: an item is a page (images) or a query (a text).
+"""The templates of embedders on Qwen2-VL that take one turn: colpali-engine's, jina-embeddings-v4's and VLM2Vec's."""
 
-`<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` followed by end tokens.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 from service.prompt.templates.chatml import SpecialTokens
-from service.prompt.templates.single_item import single_turn
+from service.prompt.templates.single_item import lone_medium, single_turn
 
 DESCRIPTION = "Describe the image."
 QUERY_PREFIX = "Query: "
+IMAGE_INSTRUCTION = "Represent the given image."
+"""VLM2Vec's instruction of an image without any text: the training data's, for candidates that are images."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisualPrompt:
-    """A `Profile.layout`.
+    r"""A `Profile.layout` of colpali-engine's bi-encoders: an item is a page (images) or a query (a text).
+
+    `<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` followed by end tokens.
 
     Attributes:
         tokens: of the checkpoint.
@@ -71,3 +73,85 @@ def _added(run: TextPiece, words: str, text: str) -> TextPiece:
     """A piece with words of the template and a text of the client after it."""
     start = len(run.text + words) if run.user_start is None else run.user_start
     return TextPiece(run.text + words + text, start, cuttable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TextOrImage:
+    r"""A `Profile.layout` of jina-embeddings-v4: a text after its prefix, or one image in a turn of its own.
+
+    `{prefix}{text}` or `<|im_start|>user\n{image}Describe the image.<|im_end|>\n`. Only the image's own tokens are
+    pooled, and the decoder is causal: a text after them would change nothing, so it is refused.
+
+    Attributes:
+        tokens: of the checkpoint.
+        prefixes: of texts; the first is the default. Beside an image they are ignored.
+    """
+
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
+    tokens: SpecialTokens
+    prefixes: Sequence[str]
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """A text or an image; only the client's text is cuttable.
+
+        Raises:
+            InputError: `invalid_request` for other turns, or an instruction to an image; `unsupported_modality` for a
+                text beside an image; `conflicting_input` for several images.
+
+        Source: jinaai/jina-embeddings-v4, `JinaEmbeddingsV4Processor`, `get_single_vector_embeddings`.
+        """
+        turn, instruction = single_turn(conversation), conversation.instruction or ""
+        if turn.images:
+            _check_image(turn, instruction, self.prefixes)
+            return self._image(turn)
+        prefix = instruction if instruction.strip() else self.prefixes[0]
+        return [TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)]
+
+    def _image(self, turn: Turn) -> Sequence[Piece]:
+        tokens = self.tokens
+        return [
+            TokenPiece(tokens.im_start),
+            TextPiece("user\n"),
+            TokenPiece(tokens.vision_start),
+            ImagePiece(turn.images[0]),
+            TokenPiece(tokens.vision_end),
+            TextPiece(DESCRIPTION),
+            TokenPiece(tokens.im_end),
+            TextPiece("\n"),
+        ]
+
+
+def _check_image(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:
+    lone_medium(turn, "image", "this model pools an image by itself, and the text would change nothing")
+    if instruction.strip() and instruction not in prefixes:
+        raise InputError(
+            "invalid_request",
+            "`instruction`, or a system message: got a text; it is a prefix of texts, and this model has no place for "
+            "one beside an image.",
+        )
+
+
+def bare_pads(conversation: Conversation) -> Sequence[Piece]:
+    """`{placeholders} {instruction} {text}`, a `Profile.layout` of VLM2Vec; only the text is cuttable.
+
+    The placeholders are its only special tokens.
+
+    Args:
+        conversation: one user turn; a missing part leaves no space behind.
+
+    Raises:
+        InputError: `invalid_request` for other turns.
+
+    Source: TIGER-AI-Lab/VLM2Vec, `process_input_text` and `Qwen2_VL_process_fn`.
+    """
+    turn, instruction = single_turn(conversation), (conversation.instruction or "").strip()
+    if turn.images and not instruction and not turn.text:
+        instruction = IMAGE_INSTRUCTION
+    pieces: list[Piece] = []
+    for item in turn.images:
+        pieces += [TextPiece(" ")] if pieces else []
+        pieces.append(ImagePiece(item))
+    blank = " " if pieces else ""
+    prefix = blank + (f"{instruction} " if instruction and turn.text else instruction)
+    return [*pieces, TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)]

@@ -13,8 +13,8 @@ import pytest
 from service.front.inputs.videos import FrameList
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits
+from service.media.media_item import Video
 from service.media.video.frame_list import open_frames
-from service.media.video.frame_pair import Video
 from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
 from tests.models.served import Served

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from service.model.packed.segments import Segments, plan_segments
 from service.model.qwen3_vl import language
 from service.prompt.prompt import Prompt

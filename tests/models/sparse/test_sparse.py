@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SparseEncoder
 
 from service.checkpoint.hub import find_checkpoint
-from service.checkpoint.sparse.splade_files import SpladePooling
+from service.checkpoint.sparse_files import SpladePooling
 from service.errors import ModelError
 from service.ipc.messages import Request
 from service.ipc.prompt_digest import prompt_digest

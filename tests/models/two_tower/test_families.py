@@ -14,7 +14,7 @@ from service.errors import InputError, ModelError
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.two_tower.two_tower import TwoTower, image_inputs
 from tests.conftest import TOLERANCE

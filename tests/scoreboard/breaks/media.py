@@ -229,7 +229,7 @@ BREAKS = {
         Break(
             "a frame larger than its screen is not looked at",
             300,
-            "service.media.image.png_gif_webp_bmp",
+            "service.media.image.parts",
             around("gif_parts", _smaller_frame),
         ),
         Break("one turn goes the other way", 300, "service.media.image.orientation", _turns_back),
@@ -253,12 +253,12 @@ BREAKS = {
         Break("half a file is an image", 200, CUT, _truncated_files_load),
     ),
     "media_bombs": (
-        Break("scans are not counted", 31, "service.media.image.jpeg", values(MAX_SCANS=1 << 30)),
+        Break("scans are not counted", 31, "service.media.image.parts", values(MAX_SCANS=1 << 30)),
         Break("chunks have no bound", 31, "service.media.image.parts", values(MAX_PARTS=1 << 30)),
         Break(
             "run-length coded images have no bound",
             31,
-            "service.media.image.png_gif_webp_bmp",
+            "service.media.image.parts",
             values(MAX_RUN_BYTES=1 << 40, MAX_RUN_PIXELS=1 << 40),
         ),
     ),
@@ -344,7 +344,7 @@ BREAKS = {
         Break(
             "memory is not looked at",
             9,
-            "service.workers.worker_slot",
+            "service.workers.worker_process",
             around("WorkerSlot.num_held_bytes", lambda _: property(lambda slot: 0)),
         ),
     ),

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from service.media.item import ITEM_BYTES
+from service.media.item import ITEM_BYTES, ImageReadOptions
 from service.media.key import (
     content_key,
     features_digest,
@@ -17,7 +17,6 @@ from service.media.key import (
     file_digest,
     source_digest,
 )
-from service.media.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.key_twins import twins
@@ -33,7 +32,7 @@ def _source(draw: random.Random) -> Made:
     rule = PixelRule(
         factor=draw.choice((28, 32)), min_pixels=draw.choice((1, 28)), max_pixels=draw.choice((28, 32, 99))
     )
-    color = draw.choice((None, (0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1), (97, 98, 97)))
+    color = draw.choice(("reference", (0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1), (97, 98, 97)))
     options = ImageReadOptions(color, draw.random() < 0.5)
     key = source_digest(file_digest(file), rule, options, tenant_salt=salt)
     return key, ("source", file, salt, rule, options)

@@ -8,8 +8,8 @@ from pathlib import Path
 from service.decode.av_decoder import AudioDecoder
 from service.media.audio.audio_file import AudioLimits, OpenAudio, audio_format, check_audio
 from service.media.audio.samples import Audio
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
+from service.media.item import AudioRule
 from tests.models.audio.audios import encode, tone
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.broken_files import try_broken
@@ -33,7 +33,7 @@ async def samples_of(decoder: AudioDecoder, encoded: bytes) -> int:
     kind = audio_format(encoded, PLACE)
     info = await decoder.info(encoded, kind, PLACE)
     check_audio(info, LIMITS, PLACE)
-    audio = Audio.of(OpenAudio(encoded, kind, info, b""), RULE, PLACE.param, PLACE.index)
+    audio = Audio.of(OpenAudio(encoded, kind, info, b""), RULE, PLACE)
     return len(await decoder.slot(audio)) - audio.num_slot_bytes
 
 

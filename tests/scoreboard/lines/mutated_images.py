@@ -7,7 +7,7 @@ from service.errors import MediaError
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.mutants.image_seeds import seeds

@@ -91,7 +91,6 @@ def _message(source: str) -> dict[str, object]:
 def _race(num_races: int, allowed: Path, inside: bytes, failures: list[str]) -> Counter[str]:
     seen: Counter[str] = Counter(inside=0, refused=0, outside=0)
     files = LocalFiles.of(str(allowed))
-    assert files is not None
     with _swapped(allowed):
         for number in range(num_races):
             url = f"file://{allowed}/{RACES[number % len(RACES)]}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
+from service.media.fetch.connection import client_context
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy, HostList
@@ -47,7 +48,7 @@ def run(size: int, folder: Path) -> Result:
             ports=ports,
             connect_timeout_s=1.0,
         )
-        fetcher = Fetcher(policy, names, FetchMemory(1 << 20), max_per_host=8, max_per_tenant=16)
+        fetcher = Fetcher(policy, names, FetchMemory(1 << 20), max_per_host=8, max_per_tenant=16, tls=client_context())
         trial = Trial(front, canary, witness, names, fetcher)
         cases = corpus(size)
         asyncio.run(_in_process(trial, cases, int(size * FLIPS_PER_CASE)))

@@ -22,11 +22,10 @@ from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.item import QWEN3_VL
+from service.media.item import QWEN3_VL, AudioRule
 from service.media.page.page_file import PageInfo, Raster
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_file import OpenVideo, VideoFile

@@ -141,19 +141,6 @@ def test_modules_without_pooling_are_no_mean(folder: Folder, dense: str | None, 
 
 
 @pytest.mark.parametrize(
-    "package",
-    [
-        "sentence_transformers.models.{kind}",
-        "sentence_transformers.models.{kind}.{kind}",
-        "sentence_transformers.sentence_transformer.modules.pooling.{kind}",
-    ],
-)
-def test_the_places_that_modules_had_in_older_releases_are_known(folder: Folder, package: str) -> None:
-    modules = [TRANSFORMER, POOLING | {"type": package.format(kind="Pooling")}]
-    assert load_profile(folder(modules=modules, pooling={"pooling_mode": "cls"})).pooling == "cls"
-
-
-@pytest.mark.parametrize(
     "settings",
     [
         {"modality_config": {"text": {"method": "forward"}, "message": {"method": "forward"}}},
@@ -165,10 +152,6 @@ def test_the_places_that_modules_had_in_older_releases_are_known(folder: Folder,
 def test_a_transformer_that_does_not_read_plain_text_stops_the_start(folder: Folder, settings: dict[str, Any]) -> None:
     with pytest.raises(CheckpointError, match=r"sentence_bert_config\.json has " + next(iter(settings))):
         load_profile(folder(sentence_bert_config=settings))
-
-
-def test_older_names_of_the_transformers_file_are_read(folder: Folder) -> None:
-    assert load_profile(folder(sentence_roberta_config={"max_seq_length": 99})).max_tokens == 99
 
 
 def test_the_shortest_of_the_limits_holds(folder: Folder) -> None:
@@ -208,16 +191,5 @@ def test_shorter_vectors_are_offered_where_something_says_so(folder: Folder) -> 
     assert (qwen.min_dimensions, qwen.matryoshka) == (32, ())
 
 
-def test_a_length_that_the_files_cut_to_is_the_models_own(folder: Folder) -> None:
-    cut = folder(config={"matryoshka_dimensions": [8, 24]}, config_sentence_transformers={"truncate_dim": 16})
-    profile = load_profile(cut)
-    assert (profile.dimensions, profile.matryoshka) == (16, (8, 16))
-
-
 def test_special_tokens_are_protected_but_the_unknown_one(folder: Folder) -> None:
     assert load_profile(folder()).protected == (0, 2, 3)
-
-
-def test_lower_case_is_asked_for_by_a_file(folder: Folder) -> None:
-    assert load_profile(folder(sentence_bert_config={"do_lower_case": True})).lower_case
-    assert not load_profile(folder(sentence_bert_config={"do_lower_case": False})).lower_case

@@ -18,7 +18,8 @@ original = {where}.decode
 
 def replaced(*given):
     global decode
-    task, decode = given[-1], lambda task: original(*given[:-1], task)
+    place = next(place for place, one in enumerate(given) if hasattr(one, "encoded"))
+    task, decode = given[place], lambda task: original(*given[:place], task, *given[place + 1 :])
     return misbehave(task) if {when} else decode(task)
 
 {where}.decode = replaced

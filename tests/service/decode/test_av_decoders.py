@@ -15,9 +15,8 @@ from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import MediaError
 from service.media.audio.audio_file import AudioInfo, OpenAudio
 from service.media.audio.samples import Audio, samples_of
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
-from service.media.item import QWEN3_VL
+from service.media.item import QWEN3_VL, AudioRule
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo
 from service.workers import audio_reader, video_reader
 from tests.models.audio.audios import encode, tone

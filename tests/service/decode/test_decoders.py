@@ -25,9 +25,8 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
-from service.workers.worker_process import WorkerProcess
 from tests.builders import image_file, noise
 from tests.conftest import children_of
 from tests.service.decode import misbehaving
@@ -223,7 +222,7 @@ def test_when_no_process_can_be_made_it_is_worth_trying_again(start: Start, monk
         decoder = start()
         with monkeypatch.context() as full:
             full.setattr("subprocess.Popen.__init__", refuse)
-            full.setattr(WorkerProcess, "has_ended", True)
+            full.setattr("subprocess.Popen.poll", lambda _: 1)
             for _ in range(3):
                 with pytest.raises(UnavailableError):
                     await decoder.pixels(item(32))

@@ -1,8 +1,5 @@
 """Digests and content keys: everything that decides the pixels is part of them."""
 
-import itertools
-from dataclasses import replace
-
 import pytest
 from PIL import Image
 
@@ -14,33 +11,6 @@ from service.media.resize.image_rule import PixelRule
 from tests.builders import image_bytes
 
 RULE = PixelRule()
-
-
-def test_every_number_of_the_rule_is_part_of_the_digest() -> None:
-    rules = [
-        RULE,
-        replace(RULE, factor=28),
-        replace(RULE, min_pixels=1),
-        replace(RULE, max_pixels=1),
-        replace(RULE, max_aspect=1),
-    ]
-    assert len({source_digest(b"file", rule) for rule in rules}) == len(rules)
-    assert source_digest(b"file", RULE) == source_digest(b"file", PixelRule())
-
-
-def test_the_shape_is_part_of_the_key() -> None:
-    pixels = bytes(30 * 150 * 3)
-    assert content_key(pixels, (30, 150), b"m") != content_key(pixels, (150, 30), b"m")
-
-
-def test_parts_do_not_run_together() -> None:
-    pixels = bytes(3)
-    names = ["", "a", "b", "ab", "ba"]
-    keys = {
-        content_key(pixels, (1, 1), model.encode(), tenant_salt=salt.encode())
-        for model, salt in itertools.product(names, names)
-    }
-    assert len(keys) == 25
 
 
 def test_bytes_and_a_view_of_the_same_pixels_share_a_key() -> None:

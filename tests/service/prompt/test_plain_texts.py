@@ -14,9 +14,7 @@ from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.page_or_query import PageOrQuery
 from service.prompt.templates.plain_text import PlainText
 from service.prompt.templates.single_item import SingleItem
-from service.prompt.templates.text_or_image import TextOrImage
-from service.prompt.templates.visual_prompt import VisualPrompt
-from service.prompt.templates.vlm2vec import bare_pads
+from service.prompt.templates.visual_prompt import TextOrImage, VisualPrompt, bare_pads
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 from tests.builders import user
@@ -83,7 +81,7 @@ def test_what_has_to_be_looked_at_is_left_to_that(builder: PromptBuilder, strict
         PlainText({"query": "Instruct: x\nQuery: "}, "passage: "),
         SingleItem(),
         TextOrImage(TOKENS, ("Query: ", "Passage: ")),
-        PageOrQuery(TOKENS, "Query: "),
+        PageOrQuery.of_chat(TOKENS, "Query: "),
         VisualPrompt(TOKENS, 5),
     ],
 )

@@ -6,8 +6,8 @@ import pytest
 
 from service.media.audio.audio_file import audio_format
 from service.media.audio.samples import SLACK_S
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
+from service.media.item import AudioRule
 from service.workers.audio_reader import read_info, read_samples
 from service.workers.container_reader import UnreadableFileError
 from tests.models.audio.audios import FILES, decoded, encode, tone

@@ -15,8 +15,7 @@ from service.workers import worker_process
 from service.workers.messages import DecodeEnd, VideoTask
 from service.workers.programs import VIDEOS
 from service.workers.video_reader import OpenVideoFile, read_frames, read_info
-from service.workers.worker_process import WorkerLostError
-from service.workers.worker_slot import WorkerSlot
+from service.workers.worker_process import WorkerLostError, WorkerSlot
 from tests.video_file import video
 
 SIZE, LARGE = (96, 128), 10**6
@@ -126,13 +125,13 @@ def test_a_file_that_cannot_be_read_is_an_error_of_the_disk_and_the_next_is_read
         assert end.video is not None
 
 
-@pytest.mark.parametrize("wants", ["(0, 1 << 30)", "(-1, 8)", "(0, 0)"])
+@pytest.mark.parametrize("wants", ["(0, 1 << 30)", "(-1, 8)", "(0, -1)"])
 def test_what_no_file_was_lent_for_is_not_given(tmp_path: Path, wants: str) -> None:
     """A process that was taken over asks for what it likes."""
     program = tmp_path / "worker.py"
     program.write_text(
         "from service.workers import av_worker\nfrom service.workers.messages import DecodeEnd\n"
-        f"av_worker.Files.decode = lambda self, task: (DecodeEnd(num_bytes=0, wants={wants}), memoryview(b''))\n"
+        f"av_worker.Files.decode = lambda self, task, _: (DecodeEnd(num_bytes=0, wants={wants}), memoryview(b''))\n"
         "av_worker.main()\n"
     )
     command = (VIDEOS[0], str(program), "video")

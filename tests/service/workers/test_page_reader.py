@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from reportlab.pdfgen.canvas import Canvas
 
+from service.media.resize.resize import Framing
 from service.workers import page_reader, page_text
 from service.workers.messages import PageTask
 from service.workers.page_worker import Pages
@@ -64,7 +65,9 @@ def test_a_worker_keeps_the_file_that_it_is_told_to_until_the_next() -> None:
 
 
 def pixels_of(encoded: bytes) -> NDArray[np.uint8]:
-    task = PageTask(encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400))
+    task = PageTask(
+        encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400), framing=Framing(((200, 400),))
+    )
     return page_reader.render(page_reader.open_pdf(encoded), task)
 
 
@@ -117,7 +120,9 @@ def test_text_that_is_cropped_away_is_left_out() -> None:
 def test_a_text_that_was_read_leaves_the_page_as_it_was() -> None:
     pdf, task = (
         page_reader.open_pdf(FILLED["without one"](b"PAID")),
-        PageTask(encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400)),
+        PageTask(
+            encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400), framing=Framing(((200, 400),))
+        ),
     )
     before = page_reader.render(pdf, task)
     page_text.read_text(pdf, 1, SIZE)

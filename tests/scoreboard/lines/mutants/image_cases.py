@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from service.media.read_options import AS_REFERENCE, ImageReadOptions
+from service.media.item import AS_REFERENCE, ImageReadOptions
 from tests.builders import image_bytes
 from tests.huge_images import BOMBS
 from tests.scoreboard.lines.mutants.image_seeds import noise
@@ -142,11 +142,12 @@ def _modes() -> Iterator[Case]:
 
 def _over(image: Image.Image, reading: ImageReadOptions) -> np.ndarray:
     """The reference's rule, or the plain formula of laying an image over a color."""
-    if reading.background is None and image.mode != "RGBA":
+    color = (255, 255, 255) if reading.background == "reference" else reading.background
+    if reading.background == "reference" and image.mode != "RGBA":
         return np.asarray(image.convert("RGB"))
     pixels = np.asarray(image.convert("RGBA")).astype(int)
-    color, alpha = np.array(reading.background or (255, 255, 255)), pixels[..., 3:]
-    mixed = pixels[..., :3] * alpha + color * (255 - alpha) + 128
+    alpha = pixels[..., 3:]
+    mixed = pixels[..., :3] * alpha + np.array(color) * (255 - alpha) + 128
     return ((mixed + (mixed >> 8)) >> 8).astype(np.uint8)  # division by 255, rounded
 
 
@@ -180,7 +181,7 @@ def _orientations() -> Iterator[Case]:
         "64 kB of EXIF",
         image_bytes(image, "JPEG", exif=b"Exif\0\0II*\0" + b"\xff" * 65_000),
         pixels,
-        ImageReadOptions(None, True),
+        ImageReadOptions(upright=True),
     )
 
 

@@ -15,7 +15,7 @@ from service.media.features.features import FeaturesItem
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
-from service.media.item import MediaItem
+from service.media.item import Background, ImageReadOptions
 from service.media.key import (
     content_key,
     features_digest,
@@ -24,7 +24,7 @@ from service.media.key import (
     features_source_digest,
     file_digest,
 )
-from service.media.read_options import ImageReadOptions
+from service.media.media_item import MediaItem
 from service.media.resize.image_rule import PixelRule
 from service.settings import Settings
 from tests.builders import image_bytes
@@ -71,12 +71,12 @@ def twins() -> Iterator[tuple[str, bool]]:
 
 
 def _readings(file: bytes) -> Iterator[tuple[str, bool]]:
-    colors = [None, (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 0, 255)]
+    colors: list[Background] = ["reference", (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 0, 255)]
     items = {color: _open(file, options=ImageReadOptions(color)) for color in colors}
     for color in colors[1:]:
-        yield f"over {color}, level 2", items[color].digest != items[None].digest
+        yield f"over {color}, level 2", items[color].digest != items["reference"].digest
         is_white = color == (255, 255, 255)  # the reference's own background: the same pixels
-        yield f"over {color}, level 1", (_content_of(items[color]) == _content_of(items[None])) == is_white
+        yield f"over {color}, level 1", (_content_of(items[color]) == _content_of(items["reference"])) == is_white
     yield "a name stands for both", len({item.identity for item in items.values()}) == 1
 
 

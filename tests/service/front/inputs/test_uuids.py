@@ -7,7 +7,7 @@ import pytest
 
 from service import metrics
 from service.front.inputs.uuids import Uuids, UuidStore
-from service.media.item import MediaItem
+from service.media.media_item import MediaItem
 from tests.builders import image_file, noise
 
 

@@ -15,8 +15,8 @@ from service.media.audio.audio_file import (
     check_named,
 )
 from service.media.audio.samples import Audio, put_samples, samples_of
-from service.media.audio_rule import AudioRule
 from service.media.error_location import ErrorLocation
+from service.media.item import AudioRule
 
 PLACE = ErrorLocation("inputs[1].content[0].audio_url", 1)
 INFO = AudioInfo(rate_hz=16_000, num_channels=1, duration_s=2.0)
@@ -24,7 +24,7 @@ RULE = AudioRule(rate_hz=48_000)
 
 
 def audio(rule: AudioRule = RULE, salt: bytes = b"", file: bytes = b"a") -> Audio:
-    return Audio.of(OpenAudio(b"...", "wav", INFO, file), rule, "input", 0, salt=salt)
+    return Audio.of(OpenAudio(b"...", "wav", INFO, file), rule, ErrorLocation("input", 0), salt=salt)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save as save_safetensors
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.features.features import FeatureRule, FeaturesItem
 from service.media.features.safetensors_file import ORIGIN
 from tests.builders import npy_bytes
@@ -45,7 +46,7 @@ def test_both_formats_give_the_rows_as_they_were_sent(pack: Callable[[np.ndarray
         ROWS,
         {"<f4": "float32", "<f2": "float16"}[dtype],
     )
-    assert (item.param, item.index, len(key)) == (PARAM, 3, 32)
+    assert (item.location, len(key)) == (ErrorLocation(PARAM, 3), 32)
 
 
 def test_bfloat16_comes_in_safetensors() -> None:

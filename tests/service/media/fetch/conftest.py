@@ -10,7 +10,7 @@ import pytest
 
 from service.errors import MediaError
 from service.media.fetch.address import Address
-from service.media.fetch.connection import FetchError
+from service.media.fetch.connection import FetchError, client_context
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy, HostList
@@ -46,7 +46,7 @@ class Bench:
 
     def fetcher(self, **policy: Any) -> Fetcher:
         given = {"allowed": ANYWHERE, "private": OURS, "ports": frozenset({self.host.port})} | policy
-        limits = {"max_per_host": 8, "max_per_tenant": 16}
+        limits = {"max_per_host": 8, "max_per_tenant": 16, "tls": client_context()}
         return Fetcher(FetchPolicy(**given), self.names, FetchMemory(1 << 20), **limits)
 
     def fetch(self, url: str, **policy: Any) -> bytes:

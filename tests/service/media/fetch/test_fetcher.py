@@ -11,7 +11,7 @@ import pytest
 
 from service.fairness.fair_queue import open_party
 from service.media.fetch import exchange
-from service.media.fetch.connection import FETCH_FAILED
+from service.media.fetch.connection import FETCH_FAILED, client_context
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.url import parse_url
 from tests.media_host import redirect, reply
@@ -229,7 +229,7 @@ class Crowd:
 def test_so_many_at_once_go_to_one_host_and_for_one_tenant(bench: Bench, tenants: list[bytes], expected: int) -> None:
     """Counted by the page and not by open sockets: a host may see a new one before it sees that the last was closed."""
     crowd = bench.host.pages["/"] = Crowd(expected)
-    limits = {"max_per_host": 3, "max_per_tenant": 2}
+    limits = {"max_per_host": 3, "max_per_tenant": 2, "tls": client_context()}
     fetcher = Fetcher(bench.fetcher().policy, bench.names, bench.fetcher().memory, **limits)
     url = parse_url(bench.host.url("/", "host.test"))
 

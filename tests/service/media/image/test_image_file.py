@@ -11,7 +11,7 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.read_options import ImageReadOptions
+from service.media.item import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.builders import image_bytes
 

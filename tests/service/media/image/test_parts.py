@@ -10,9 +10,8 @@ from PIL import Image, ImageSequence
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb
-from service.media.image.format import needed_bytes, walk
-from service.media.image.header import DecodeLimits, read_header
-from service.media.image.jpeg import MAX_SCANS
+from service.media.image.header import DecodeLimits, needed_bytes, read_header, walk
+from service.media.image.parts import MAX_SCANS
 from tests.builders import image_bytes
 from tests.media_bombs import (
     BOMBS,

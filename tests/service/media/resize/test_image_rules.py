@@ -33,8 +33,8 @@ def test_the_shorter_side_gets_the_edge_and_the_longer_is_cut_to_an_integer(
     height: int, width: int, resized: tuple[int, int]
 ) -> None:
     seen = CROP.plan(height, width, ErrorLocation())
-    assert (seen.size, seen.framing) == ((32, 32), Framing(resized, 3))
-    assert SQUASH.plan(height, width, ErrorLocation()).framing == Framing((32, 32), 3)
+    assert (seen.size, seen.framing) == ((32, 32), Framing((resized,)))
+    assert SQUASH.plan(height, width, ErrorLocation()).framing == Framing(((32, 32),))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_every_number_of_a_rule_is_part_of_the_key() -> None:
 def test_qwen3_vls_keys_are_what_they_were() -> None:
     import hashlib
 
+    from service.media.item import AS_REFERENCE
     from service.media.key import PREPROCESSING_VERSION
-    from service.media.read_options import AS_REFERENCE
 
     numbers = [number.to_bytes(8, "little") for number in (32, 4_096, 1_843_200, 200)]
     parts = (b"source", b"", PREPROCESSING_VERSION, *numbers, AS_REFERENCE.key_part, b"file")
@@ -81,21 +81,21 @@ def test_memory_of_the_resize_counts_as_memory_of_the_decode() -> None:
     plain = open_image(png(400, 2), DecodeLimits(), PixelRule(min_pixels=1))
     item = open_image(png(400, 2), DecodeLimits(), CROP)
     assert plain.decode_cost[0] == plain.header.num_decode_bytes
-    assert item.framing == Framing((40, 8000), 3)
+    assert item.framing == Framing(((40, 8000),))
     assert item.decode_cost[0] - item.header.num_decode_bytes == 40 * 8000 * 7
     assert (item.num_tokens, item.grid_thw, item.num_slot_bytes) == (1, (1, 1, 1), 32 * 32 * 3)
 
 
 def test_a_side_that_is_too_short_lies_amid_black() -> None:
     white = Image.new("RGB", (3, 8), (255, 255, 255))
-    pixels = frame(white, Framing((8, 3), 0), (4, 6))
+    pixels = frame(white, Framing(((8, 3),), 0), (4, 6))
     assert pixels.shape == (4, 6, 3)
     assert pixels[..., 0].tolist() == [[0, 0, 255, 255, 255, 0]] * 4
 
 
 def test_what_is_left_over_is_taken_from_both_ends() -> None:
     ramp = Image.fromarray(np.repeat(np.arange(9, dtype=np.uint8)[:, None, None] * 10, 3, axis=2).repeat(4, axis=1))
-    pixels = frame(ramp, Framing((9, 4), 0), (4, 4))
+    pixels = frame(ramp, Framing(((9, 4),), 0), (4, 4))
     assert pixels[:, 0, 0].tolist() == [20, 30, 40, 50]
 
 

@@ -12,7 +12,7 @@ from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.item import Size
 from service.media.resize.image_rule import PixelRule, fit_area
-from service.media.resize.resize import resize
+from service.media.resize.resize import Framing, frame
 
 RULE = PixelRule()
 VECTORS = [
@@ -77,7 +77,7 @@ def test_the_pixels_are_pillows_default_resize_of_an_rgb_image(media: Path, name
     with Image.open(media / name) as image:
         image = image.convert("RGB")
     height, width = fit(image.height, image.width, RULE)
-    pixels = resize(image, (height, width))
+    pixels = frame(image, Framing(((height, width),)), (height, width))
     assert pixels.dtype == np.uint8
     assert pixels.shape == (height, width, 3)
     assert np.array_equal(pixels, np.asarray(image.resize((width, height))))
@@ -85,7 +85,7 @@ def test_the_pixels_are_pillows_default_resize_of_an_rgb_image(media: Path, name
 
 def test_an_image_of_the_right_size_is_left_alone() -> None:
     noise = Image.frombytes("RGB", (64, 96), random.Random(1).randbytes(64 * 96 * 3))
-    assert np.array_equal(resize(noise, (96, 64)), np.asarray(noise))
+    assert np.array_equal(frame(noise, Framing(((96, 64),)), (96, 64)), np.asarray(noise))
 
 
 @pytest.mark.parametrize(("least", "most"), [(4, 1_280), (4, 768), (9, 40)])

@@ -11,9 +11,8 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb, load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
-from service.media.item import QWEN3_VL, Size
+from service.media.item import QWEN3_VL, ImageReadOptions, Size
 from service.media.key import content_key, pair_key
-from service.media.read_options import ImageReadOptions
 from service.media.resize.antialias import resize_antialiased
 from service.media.resize.image_rule import PixelRule
 from service.media.video.frame_list import open_frames
@@ -41,7 +40,7 @@ def test_frames_are_paired_in_order_and_the_last_of_an_odd_number_twice() -> Non
     first, second = paired(a, b, c)
     assert [one.encoded for one in (first.first, first.second, second.first, second.second)] == [a, b, c, c]
     assert second.first == second.second
-    assert (first.param, first.first.param, first.second.param, second.second.param) == (
+    assert tuple(one.location.param for one in (first, first.first, first.second, second.second)) == (
         "frames[0].url",
         "frames[0].url",
         "frames[1].url",

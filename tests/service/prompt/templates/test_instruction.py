@@ -10,7 +10,6 @@ DEFAULT = "Represent the user's input."
 @pytest.mark.parametrize(
     ("written", "rendered"),
     [
-        (None, DEFAULT),
         ("", DEFAULT),
         (" \n\t ", DEFAULT),
         ("Find images", "Find images."),
@@ -26,7 +25,5 @@ DEFAULT = "Represent the user's input."
         ("a\nb", "a\nb."),
     ],
 )
-def test_an_instruction_ends_with_punctuation_and_an_empty_one_is_the_default(
-    written: str | None, rendered: str
-) -> None:
+def test_an_instruction_ends_with_punctuation_and_an_empty_one_is_the_default(written: str, rendered: str) -> None:
     assert punctuate(written, DEFAULT) == rendered

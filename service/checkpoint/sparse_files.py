@@ -1,9 +1,10 @@
-"""A sparse encoder of two sides: a Router whose queries are weighed by a table and whose documents are SPLADE's.
+"""SPLADE's files: modules of a masked language model and SpladePooling, or a Router whose queries a table weighs.
 
-OpenSearch's doc-only models have this form. The transformer lies beside `modules.json`, as released, or in a folder of
-its own, as sentence-transformers saves it; `beside` brings the latter into the first form. Imports no torch.
+OpenSearch's doc-only models have the latter form: their documents are SPLADE's. The transformer lies beside
+`modules.json`, as released, or in a folder of its own, as sentence-transformers saves it; `beside` brings the latter
+into the first form. Imports no torch.
 
-Source: sentence-transformers 6.2 `Router`, `SparseStaticEmbedding`.
+Source: sentence-transformers 6.2 `SparseEncoder`, `SpladePooling`, `MLMTransformer`, `Router`, `SparseStaticEmbedding`.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 from service.checkpoint.json_files import CheckpointError, is_inside, read_list, read_object
 from service.checkpoint.linked_folder import linked_folder
+from service.checkpoint.sentence_modules import read_modules
 from service.checkpoint.weight_files import SINGLE, read_header
 
 ROUTER, CONFIG = "Router", "router_config.json"
@@ -24,6 +26,9 @@ KIND = re.compile(r"sentence_transformers\.[\w.]+\.(?P<kind>\w+)")
 """Import paths of sentence-transformers' modules, now and before release 6."""
 SIDES: Mapping[str, tuple[str, ...]] = {"query": (TABLE,), "document": ("Transformer", POOLING)}
 SUPPORTED = f"the routes query, of {TABLE} alone, and document, of a Transformer and {POOLING}"
+STRATEGIES = ("max", "sum")
+ACTIVATIONS = ("relu", "log1p_relu")
+SUPPORTED_MODULES = "a Transformer, then SpladePooling, nothing else"
 WEIGHT = "weight"
 """The table's tensor."""
 OF_TEXTS = ("model", "normalizer", "pre_tokenizer", "added_tokens")
@@ -62,7 +67,9 @@ def read_router(folder: Path) -> Router | None:
         return None
     if not isinstance(structure, dict):
         raise CheckpointError(f"{path} has structure {structure!r}; an object of routes is needed")
-    _check_parameters(path, config.get("parameters"))
+    parameters = config.get("parameters")
+    if isinstance(parameters, dict) and (mappings := parameters.get("route_mappings")):
+        raise CheckpointError(f"{path} has route_mappings {json.dumps(mappings)}; supported: none")
     kinds = {side: tuple(_kind(types.get(one)) for one in _ids(route)) for side, route in structure.items()}
     if kinds != dict(SIDES):
         said = "; ".join(f"{side} of {', '.join(names) or 'nothing'}" for side, names in kinds.items())
@@ -116,13 +123,6 @@ def read_table(router: Router, num_entries: int) -> int | None:
     return int(longest) if isinstance(longest, int | float) and 1 <= longest < 1e9 else None
 
 
-def _check_parameters(path: Path, parameters: Any) -> None:
-    """Refuse routes that are chosen by anything else than a query's or a document's name."""
-    mappings = parameters.get("route_mappings") if isinstance(parameters, dict) else None
-    if mappings:
-        raise CheckpointError(f"{path} has route_mappings {json.dumps(mappings)}; supported: none")
-
-
 def _ids(route: object) -> list[str]:
     return [one for one in route if isinstance(one, str)] if isinstance(route, list) else []
 
@@ -142,3 +142,60 @@ def _links(folder: Path, router: Router) -> Iterator[tuple[str, Path]]:
         for path in place.iterdir():
             if path.is_file():
                 yield f"{place.name}/{path.name}", path.resolve()
+
+
+@dataclass(frozen=True, slots=True)
+class SpladePooling:
+    """Pooling of the logits of a text's tokens into weights of the vocabulary's entries.
+
+    Attributes:
+        strategy: `max` or `sum` over the tokens.
+        activation: `relu`: log1p(relu(logit)); `log1p_relu`: log1p of that once more.
+        router: of a model whose queries are weighed by a table; None where both sides are pooled.
+    """
+
+    strategy: str
+    activation: str
+    router: Router | None = None
+
+
+def is_splade(folder: Path) -> bool:
+    """True where `modules.json` pools by SpladePooling, or routes documents to it.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    path = folder / "modules.json"
+    if not path.is_file():
+        return False
+    return any(str(one.get("type")).endswith(f".{POOLING}") for one in read_list(path)) or bool(read_router(folder))
+
+
+def read_splade(folder: Path) -> SpladePooling:
+    """The pooling's configuration.
+
+    Raises:
+        CheckpointError: the modules are others than the model and its pooling, or it asks for what is not supported.
+    """
+    router = read_router(folder)
+    pooling = (_pooling_folder(folder) if router is None else router.pooling) / "config.json"
+    config = read_object(pooling)
+    strategy = _choice(pooling, config, "pooling_strategy", STRATEGIES)
+    return SpladePooling(strategy, _choice(pooling, config, "activation_function", ACTIVATIONS), router)
+
+
+def _pooling_folder(folder: Path) -> Path:
+    modules, path = read_modules(folder, KIND, SUPPORTED_MODULES), folder / "modules.json"
+    kinds = [module.kind for module in modules]
+    if kinds not in [[transformer, POOLING] for transformer in TRANSFORMERS]:
+        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported with {POOLING}: {SUPPORTED_MODULES}")
+    if modules[0].folder != folder:
+        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+    return modules[1].folder
+
+
+def _choice(path: Path, config: dict[str, Any], key: str, known: tuple[str, ...]) -> str:
+    value = config.get(key, known[0])
+    if value not in known:
+        raise CheckpointError(f"{path} has {key} {value!r}; supported: {', '.join(known)}")
+    return str(value)
