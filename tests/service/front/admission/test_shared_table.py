@@ -1,11 +1,5 @@
 """Counts that fronts share through shared memory: rows, their tables, and a front that has died."""
 
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from service.front.admission.shared_table import (
@@ -130,56 +124,6 @@ def test_a_front_that_has_died_is_forgotten_and_its_successor_begins_with_nothin
     assert (others(first, "queue"), others(first, "queue/acme")) == ((1, 0, 0, 0, 0), (2, 0, 0, 0, 0))
     first.publish("queue", 3)
     assert others(again, "queue") == (3, 0, 0, 0, 0)
-
-
-OTHER_PROCESS = """
-import sys
-from service.front.admission.shared_table import SharedTable
-table = SharedTable.inherited(int(sys.argv[1]), 1)
-for line in sys.stdin:
-    verb, name, *numbers = line.split()
-    if verb == "publish":
-        table.publish(name, *map(int, numbers))
-    print(*map(tuple, table.others(name)), flush=True)
-"""
-
-
-@contextmanager
-def other_process(rows: SharedRows) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", OTHER_PROCESS, str(rows.descriptor)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, pass_fds=[rows.descriptor]) as child:
-        try:
-            yield child
-        finally:
-            child.kill()
-
-
-def ask(child: subprocess.Popen[str], line: str) -> str:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    child.stdin.write(line + "\n")
-    child.stdin.flush()
-    return child.stdout.readline().strip()
-
-
-def test_two_processes_see_each_other_and_one_that_is_killed_is_forgotten() -> None:
-    rows = SharedRows(2)
-    mine = SharedTable.inherited(rows.descriptor, 0)
-    with other_process(rows) as child:
-        mine.publish("queue", 1, 2, 3)
-        assert ask(child, "publish queue 40 50 60") == "(1, 2, 3, 0, 0)"
-        assert ask(child, "publish queue/acme 4 5 6") == ""
-        assert others(mine, "queue") == (40, 50, 60, 0, 0)
-        assert others(mine, "queue/acme") == (4, 5, 6, 0, 0)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-    assert others(mine, "queue") == (40, 50, 60, 0, 0)  # nobody gives back what it held
-    rows.clear(1)
-    assert others(mine, "queue") == NOTHING
-    with other_process(rows) as child:
-        assert ask(child, "others queue") == "(1, 2, 3, 0, 0)"
-        assert others(mine, "queue") == NOTHING
 
 
 @pytest.mark.parametrize("num_fronts", [1, 2, 16])

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from service import metrics
 from service.decode.image_decoder import ThreadDecoder
 from service.decode.start import Decoders
@@ -31,13 +29,9 @@ def num_decoded() -> float:
     return metrics.REGISTRY.get_sample_value("cenote_pictures_decoded_total") or 0.0
 
 
-def decoder(num_threads: int) -> ThreadDecoder:
-    return ThreadDecoder(num_threads=num_threads, max_bytes=1 << 30, deadline_s=60)
-
-
-def loader(num_bytes: int = 1 << 20) -> tuple[PixelArena, PixelLoader]:
-    arena = PixelArena(num_bytes)
-    return arena, PixelLoader(arena, b"model", decoder(2), Decoders(Settings(), 1), num_threads=2)
+def loader(num_bytes: int = 1 << 20, **limits: int) -> tuple[PixelArena, PixelLoader]:
+    arena, decoder = PixelArena(num_bytes), ThreadDecoder(num_threads=2, max_bytes=1 << 30, deadline_s=60)
+    return arena, PixelLoader(arena, b"model", decoder, Decoders(Settings(), 1), num_threads=2, **limits)
 
 
 async def taken(one: PixelLoader, *items: ImageFile) -> list[LoadedMedia]:
@@ -65,13 +59,6 @@ async def test_a_hundred_who_ask_for_one_image_decode_it_once() -> None:
     assert len({loaded.key for (loaded,) in answers}) == 1
     assert sum(loaded.slot is not None for (loaded,) in answers) == 1
     assert arena.num_bytes_taken == item(1).num_slot_bytes
-
-
-async def test_duplicates_in_one_request_share_one_slot() -> None:
-    _, one = loader()
-    loaded = await taken(one, item(1), item(2), item(1))
-    assert [entry.slot is not None for entry in loaded] == [True, True, False]
-    assert loaded[0].key == loaded[2].key != loaded[1].key
 
 
 async def test_the_same_pixels_in_another_container_have_the_same_key() -> None:
@@ -105,13 +92,9 @@ async def test_more_images_than_the_arena_holds_get_through_one_after_the_other(
     assert arena.num_bytes_taken == 0
 
 
-@pytest.mark.parametrize("max_known_keys", [1])
-async def test_a_forgotten_image_is_decoded_again(max_known_keys: int) -> None:
+async def test_a_forgotten_image_is_decoded_again() -> None:
     before = num_decoded()
-    arena = PixelArena(1 << 20)
-    one = PixelLoader(
-        arena, b"model", decoder(1), Decoders(Settings(), 1), num_threads=1, max_known_keys=max_known_keys
-    )
+    one = loader(max_known_keys=1)[1]
     for seed in (1, 2, 1):
         assert (await taken(one, item(seed)))[0].slot is not None
     assert num_decoded() - before == 3
@@ -149,8 +132,7 @@ async def test_images_that_nobody_waits_for_any_more_are_not_decoded() -> None:
 
 
 async def test_an_old_image_forgotten_during_a_load_is_still_answered() -> None:
-    arena = PixelArena(1 << 20)
-    one = PixelLoader(arena, b"model", decoder(1), Decoders(Settings(), 1), num_threads=1, max_known_keys=2)
+    one = loader(max_known_keys=2)[1]
     await taken(one, item(1))
     await taken(one, item(2))
     old, *new = await taken(one, item(1), item(3), item(4), item(5))  # three new ones push the old one out
@@ -165,7 +147,7 @@ async def test_a_slot_goes_to_the_first_who_takes_and_the_rest_is_given_back() -
     error = loaded.error_of([item(1), item(7, broken=True)])
     assert error is not None
     assert (error.code, error.index) == ("media_undecodable", 7)
-    first, again = loaded.take(item(1)), loaded.take(item(1))
+    first, again = loaded.take(item(1)), loaded.take(item(1))  # also twice in one request
     assert first.slot is not None
     assert again == LoadedMedia(first.key, None)
     loaded.release()
