@@ -100,7 +100,8 @@ class SharedTowers:
         """The settings with a folder in memory as disk cache, if they name none."""
         if settings.disk_cache is not None or not settings.encoder_cache_bytes:
             return settings
-        base, max_bytes = _base(), settings.encoder_cache_bytes
+        has_memory = MEMORY.is_dir() and _free_bytes(MEMORY) >= MIN_FREE_BYTES
+        base, max_bytes = MEMORY if has_memory else _disk(), settings.encoder_cache_bytes
         folder = (base or MEMORY) / f"{PREFIX}{self._owner}"
         try:
             if base is not None and not self._held:
@@ -156,11 +157,6 @@ def _hold(path: Path) -> int:
 def _agree(one: Settings, other: Settings) -> bool:
     """True if two engines compute the same features from the same weights."""
     return (one.dtype, one.device) == (other.dtype, other.device) and "int8" not in (one.weights, other.weights)
-
-
-def _base() -> Path | None:
-    """Where the folder is made; None where nothing can be written."""
-    return MEMORY if MEMORY.is_dir() and _free_bytes(MEMORY) >= MIN_FREE_BYTES else _disk()
 
 
 def _disk() -> Path | None:
