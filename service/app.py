@@ -9,7 +9,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
-from service.deferred_accounting import DEFERRED
+from service.accounting import DEFERRED
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.front_link import FrontLink
 from service.front.engine_client.local_engine import LocalEngine

@@ -11,8 +11,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from schemas.parsing.paths import expectation, types_at
 from service import engine_series, metrics
-from service.http import tenant_counts
-from service.loop_histogram import LoopHistogram
+from service.accounting import LoopHistogram, TenantCounts
 from service.serve_arguments import default_of, flag_of, meaning, setting_groups
 from service.setting_sources import PREFIX
 
@@ -42,8 +41,8 @@ name that answers have, with one model too. Those with the label `front` are of 
 """
 
 PACKAGE = Path(__file__).parent
-AnyCollector = MetricWrapperBase | LoopHistogram | tenant_counts.TenantCounts
-DECLARING = (metrics, engine_series, tenant_counts)
+AnyCollector = MetricWrapperBase | LoopHistogram | TenantCounts
+DECLARING = (metrics, engine_series)
 """Modules that register collectors."""
 
 

@@ -3,11 +3,9 @@
 Values are truncated and unprintable characters escaped, so that a client's text can neither break nor fake a line.
 """
 
-import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator
 from functools import lru_cache
 from types import TracebackType
 from typing import Literal, TextIO
@@ -45,42 +43,50 @@ class JsonFormatter(logging.Formatter):
 class HumanFormatter(logging.Formatter):
     """`12:00:01 info  message name=value`."""
 
+    _second, _clock = 0, ""
+
     def format(self, record: logging.LogRecord) -> str:
         """A record as one line, followed by the traceback of an exception."""
-        extras = " ".join(
-            [
-                f"{name}={value if type(value) in NUMBERS else _escape(str(value))}"
-                for name, value in vars(record).items()
-                if name not in PLAIN_ATTRIBUTES
-            ]
-        )
-        line = f"{_local(int(record.created))} {record.levelname.lower():7s} "
-        line += _escape(record.getMessage(), MAX_MESSAGE_CHARS) + (f"  {extras}" if extras else "")
+        shown = []
+        for name, value in vars(record).items():
+            if name not in PLAIN_ATTRIBUTES:
+                text = str(value)
+                is_plain = type(value) in NUMBERS or (len(text) <= MAX_VALUE_CHARS and text.isprintable())
+                shown.append(f"{name}={text if is_plain else _escape(text)}")
+        if self._second != int(record.created):
+            self._second = int(record.created)
+            self._clock = time.strftime("%H:%M:%S", time.localtime(self._second))
+        message = record.getMessage()
+        if len(message) > MAX_MESSAGE_CHARS or not message.isprintable():
+            message = _escape(message, MAX_MESSAGE_CHARS)
+        line = f"{self._clock} {record.levelname.lower():7s} {message}{'  ' if shown else ''}{' '.join(shown)}"
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes each line when it is logged, or several at once: a write costs more than to format a line."""
+    """Writes each line when it is logged, or several at once: a write costs more than to format a line.
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._held: list[str] | None = None
+    Attributes:
+        held: lines that wait for `write_held`; None where each is written when it is logged.
+    """
+
+    held: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or hold it. Raises nothing, as no handler does."""
-        if self._held is None:
+        if self.held is None:
             super().emit(record)
             return
         try:
-            self._held.append(self.format(record) + self.terminator)
+            self.held.append(self.format(record) + self.terminator)
         except Exception:  # noqa: BLE001  # as `logging.StreamHandler` has it
             self.handleError(record)
 
-    def hold(self, held: list[str] | None) -> None:
-        """Write the lines that were held, and hold further ones in `held`; None writes each when it is logged."""
+    def write_held(self) -> None:
+        """Write the lines that all threads have logged since `held` was set, in one piece, and hold no more."""
         self.acquire()
         try:
-            lines, self._held = self._held, held
+            lines, self.held = self.held, None
             if lines:
                 self.stream.write("".join(lines))
                 self.flush()
@@ -88,19 +94,6 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self.handleError(logging.makeLogRecord({"msg": "lines that were held"}))
         finally:
             self.release()
-
-
-@contextlib.contextmanager
-def together() -> Iterator[None]:
-    """Write what all threads log in the `with` in one piece. Not within itself."""
-    handlers = [one for one in logging.getLogger().handlers if isinstance(one, LineHandler)]
-    for one in handlers:
-        one.hold([])
-    try:
-        yield
-    finally:
-        for one in handlers:
-            one.hold(None)
 
 
 class ModelFilter(logging.Filter):
@@ -147,11 +140,6 @@ def _log_uncaught(kind: type[BaseException], error: BaseException, trace: Traceb
 @lru_cache(2)
 def _utc(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-
-
-@lru_cache(2)
-def _local(second: int) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(second))
 
 
 def _escape(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:

@@ -11,10 +11,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import ERROR_CODES
-from service.deferred_accounting import DEFERRED
-from service.loop_histogram import LoopHistogram
+from service.accounting import DEFERRED, ENGINE_STAGES, STAGES, LoopHistogram, TenantCounts
 from service.settings import FIELDS, Settings
-from service.stages import ENGINE_STAGES, STAGES
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter
 
@@ -85,6 +83,9 @@ PRECOMPUTED = counter("cenote_precomputed_images_total", "Images sent as feature
 MEDIA_FETCHES = counter("cenote_media_fetches_total", "Media fetched by URL, by outcome", "outcome")
 MEDIA_FETCHED_BYTES = counter("cenote_media_fetched_bytes_total", "Bytes of media fetched by URL")
 MEDIA_MEMORY_BYTES = gauge("cenote_media_memory_bytes", "Bytes of fetched images kept for revalidation")
+
+TENANTS = TenantCounts()
+REGISTRY.register(TENANTS)
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.show(_stage)

@@ -277,11 +277,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.allow_media_hosts is not None or self.allow_private_media_hosts is not None
 
     @property
-    def body_timeout_s(self) -> float:
-        """Time limit of receiving a body, longer while it arrives at the minimum rate."""
-        return 1.5 * self.receive_timeout_s
-
-    @property
     def of_each_model(self) -> tuple["Settings", ...]:
         """The settings of every model that is served."""
         return self.models or (self,)

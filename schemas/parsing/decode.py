@@ -16,6 +16,7 @@ from schemas.parsing.explain import explain, is_unknown_field
 from schemas.parsing.lenient import lenient_body
 from schemas.parsing.reparse import convert_without_nulls, may_hold_nulls, read_broken
 from schemas.parsing.rule_error import RuleError
+from schemas.parsing.structure import MAX_UNCOUNTED_BYTES, check_structure
 
 _MARKS = {codecs.BOM_UTF8: " (BOM)", codecs.BOM_UTF16_LE: " of UTF-16", codecs.BOM_UTF16_BE: " of UTF-16"}
 
@@ -31,6 +32,8 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     Raises:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
     """
+    if len(raw) > MAX_UNCOUNTED_BYTES:
+        check_structure(raw)
     wanted = cast("type[W]", lenient_body(type_)) if ignore_unknown else type_
     try:
         return cast(W, _decoder(wanted).decode(raw))

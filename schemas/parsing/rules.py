@@ -40,7 +40,8 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
         RuleError: with `missing_input`, `conflicting_input`, `empty_input`, `too_many_inputs`,
             `token_arrays_not_accepted` or `invalid_request`, for the first rule that is broken.
     """
-    check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
+    if [request.input, request.messages, request.inputs].count(None) != 2:
+        check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
     if request.stream:
         raise RuleError(
             "invalid_request",

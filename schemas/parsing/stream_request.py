@@ -14,7 +14,6 @@ from schemas.parsing.explain import explain
 from schemas.parsing.lenient import lenient_body
 from schemas.parsing.rule_error import RuleError
 from schemas.parsing.rules import check_stream_line
-from schemas.parsing.structure import check_structure
 
 MAX_OPTIONS = 64
 """Most query parameters."""
@@ -58,7 +57,6 @@ def read_line(raw: bytes, *, ignore_unknown: bool = False) -> StreamLine:
     Raises:
         RuleError: it does not fit the schema.
     """
-    check_structure(raw)
     return decode(raw, StreamLine, ignore_unknown=ignore_unknown)
 
 

@@ -16,6 +16,9 @@ MAX_CONTAINERS = 64 + MAX_INPUTS * (2 + 2 * MAX_PARTS_PER_INPUT)
 MAX_COMMAS = 1 << 20
 """Members of all arrays and objects together: token ids, most of all."""
 
+MAX_UNCOUNTED_BYTES = min(MAX_CONTAINERS, MAX_COMMAS)
+"""A shorter text cannot hold too many: each bracket and comma is a byte."""
+
 _SLICE_BYTES = 1 << 18
 _ODD_END = re.compile(rb"\\*.?", re.DOTALL)
 
@@ -28,8 +31,6 @@ def check_structure(raw: bytes) -> None:
     Raises:
         RuleError: `too_many_inputs`.
     """
-    if len(raw) <= min(MAX_CONTAINERS, MAX_COMMAS):
-        return  # each bracket and comma is a byte
     slices = (raw[start : start + _SLICE_BYTES] for start in range(0, len(raw), _SLICE_BYTES))
     if _excess(slices) is not None and (error := _excess(_outside_strings(raw))) is not None:
         raise error

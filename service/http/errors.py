@@ -21,7 +21,7 @@ from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
 from service.http.api_dialect import dialect_of, hint
-from service.http.request_context import METHODS, AnyRequest, context_of
+from service.http.request import METHODS, AnyRequest, context_of
 from service.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")

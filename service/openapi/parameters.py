@@ -3,7 +3,7 @@
 from typing import Any
 
 from service.http.answer_headers import HEADERS, RAW_HEADERS
-from service.http.request_context import MIN_TIMEOUT_S
+from service.http.request import MIN_TIMEOUT_S
 from service.http.route import Route
 
 TIMEOUT = {

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from service import logs
+from service.accounting import DEFERRED
 from service.app import create_app
-from service.deferred_accounting import DEFERRED
 from service.front.serving.process_tuning import new_event_loop, return_large_blocks
 from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
 from service.http.server.places import Places

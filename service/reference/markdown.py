@@ -1,11 +1,28 @@
 """Writes the reference as Markdown: the body of the page `/docs`, a file, and the index `/llms.txt`."""
 
+import ast
+import inspect
+import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
-from service.reference.literal import json_literal
-from service.reference.model import Body, Example, Field, NamedType, Operation, Phrase, ReferenceDocument, TypeLink
-from service.reference.read import read
-from service.reference.snippets import BASE_URL, examples_of, snippets
+from schemas import limits
+from service.reference.document import (
+    Node,
+    bounds,
+    branches,
+    document,
+    examples_of,
+    groups,
+    link,
+    listed_types,
+    request_of,
+    schemas,
+    type_of,
+    words,
+)
+from service.reference.snippets import BASE_URL, json_literal, snippets
+from service.statuses import CODES, REASONS
 
 HEAD = (
     "<!-- Generated from the wire types and the route table: `make docs`. Do not edit. -->\n\n"
@@ -13,92 +30,116 @@ HEAD = (
     "[openapi-sdk.json](../openapi-sdk.json) for client generators that do not support unions."
 )
 
+_ABSENT = re.compile(r"\s*\bAbsent means (?:that )?(.+?)\.(?=\s|$)")
+
 
 def render_markdown() -> str:
     """Return the page `docs/reference.md`, ending with a newline."""
-    reference = read()
-    title = f"# {reference.title} {reference.version}: the reference"
-    return "\n\n".join([title, HEAD, reference.description, _contents(reference), *sections(reference)]) + "\n"
+    info = document()["info"]
+    rows = [
+        (f"[`{o['method']} {o['path']}`](#{o['operationId'].lower()})", o["summary"])
+        for *_, some in groups()
+        for o in some
+    ]
+    contents = _table(("Operation", "What it does"), rows)
+    rest = "[Types](#types), [error codes](#error-codes), [limits](#limits)"
+    title = f"# {info['title']} {info['version']}: the reference"
+    return "\n\n".join([title, HEAD, info["description"], contents, rest, *sections()]) + "\n"
 
 
 def render_llms_txt() -> str:
     """The text of `/llms.txt`: an index of the API for language models, as llmstxt.org describes it."""
-    reference = read()
+    info = document()["info"]
     links = (
         f"- [Reference]({BASE_URL}/docs): every operation, field, error and limit, with calls to copy\n"
         f"- [OpenAPI document]({BASE_URL}/openapi.json): OpenAPI 3.1, complete\n"
         f"- [OpenAPI document for client generators]({BASE_URL}/openapi-sdk.json): OpenAPI 3.0.3, without unions"
     )
-    parts = [f"# {reference.title}", f"> {reference.description}", f"Base URL: {BASE_URL}", f"## Documents\n\n{links}"]
-    for group in reference.groups:
-        lines = [f"- `{o.method} {o.path}`: {o.summary}" for o in group.operations]
-        parts += [f"## {group.name}", group.description, "\n".join(lines)]
+    parts = [f"# {info['title']}", f"> {info['description']}", f"Base URL: {BASE_URL}", f"## Documents\n\n{links}"]
+    for name, description, some in groups():
+        parts += [
+            f"## {name}",
+            description,
+            "\n".join(f"- `{o['method']} {o['path']}`: {o['summary']}" for o in some),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def sections(reference: ReferenceDocument) -> Iterator[str]:
+def sections() -> Iterator[str]:
     """The reference without its head, paragraph by paragraph: operations by group, types, error codes, limits."""
-    for group in reference.groups:
-        yield f"## {group.name}"
-        yield group.description
-        for operation in group.operations:
+    for name, description, some in groups():
+        yield f"## {name}"
+        yield description
+        for operation in some:
             yield from _operation(operation)
     yield "## Types"
-    for named in reference.types:
-        yield f"### {named.name}"
-        yield from _type_body(named)
+    for name in listed_types():
+        yield f"### {name}"
+        yield from _type_body(name)
     yield "## Error codes"
     yield "`code` of an error is one of these. Codes are added, never changed."
-    yield _table(("Code", "Status", "Meaning"), [(f"`{c.name}`", str(c.status), c.meaning) for c in reference.codes])
+    codes = ((f"`{code}`", str(status), text) for status, codes in CODES.items() for code, text in codes.items())
+    yield _table(("Code", "Status", "Meaning"), codes)
     yield "## Limits"
     yield "What depends on the model is in `GET /v1/models`; what depends on the server is in `cenote serve --help`."
-    yield _table(("Limit", "Value", "Meaning"), [(f"`{x.name}`", f"{x.value:,}", x.meaning) for x in reference.limits])
+    yield _table(("Limit", "Value", "Meaning"), _limits())
 
 
-def _contents(reference: ReferenceDocument) -> str:
-    rows = [(f"[`{o.method} {o.path}`](#{o.id.lower()})", o.summary) for o in reference.operations]
-    rest = "[Types](#types), [error codes](#error-codes), [limits](#limits)"
-    return _table(("Operation", "What it does"), rows) + "\n\n" + rest
+def _limits() -> Iterator[tuple[str, str, str]]:
+    """The numbers of `schemas.limits` with the docstring under each, which exists in the source alone."""
+    for statement, about in pairwise(ast.parse(inspect.getsource(limits)).body):
+        if isinstance(statement, ast.Assign) and isinstance(about, ast.Expr):
+            name = ast.unparse(statement.targets[0])
+            yield f"`{name}`", f"{getattr(limits, name):,}", inspect.cleandoc(ast.literal_eval(about.value))
 
 
-def _operation(operation: Operation) -> Iterator[str]:
-    yield f"### {operation.id}"
-    yield f"`{operation.method} {operation.path}`"
-    yield f"{operation.summary}. {operation.description}".replace("?.", "?")
-    if operation.parameters:
+def _operation(operation: Node) -> Iterator[str]:
+    answer = operation["responses"]["200"]
+    yield f"### {operation['operationId']}"
+    yield f"`{operation['method']} {operation['path']}`"
+    yield f"{operation['summary']}. {operation['description']}".replace("?.", "?")
+    if parameters := operation.get("parameters"):
         yield "#### Parameters"
-        yield _fields(operation.parameters, is_request=True)
-    if operation.request and operation.request.type:
-        yield f"#### Body: {operation.request.type.name}"
-        yield from _type_body(operation.request.type)
+        rows = (_field(p["name"], {**p["schema"], **p}, is_required=p["required"]) for p in parameters)
+        yield _table(("Field", "Type", "Absent means", "Description"), rows)
+    if request := request_of(operation):
+        yield f"#### Body: {type_of(request)}"
+        yield from _type_body(type_of(request))
     yield "#### Calls"
     for example in examples_of(operation):
-        yield from _calls(operation, example)
-    for body in operation.answers:
-        yield from _answer(body)
-    yield _table(("Header", "What it says"), [(f"`{name}`", about) for name, about in operation.headers.items()])
-    if operation.failures:
+        if example:
+            yield f"**{example['summary']}**"
+        for i, snippet in enumerate(snippets(operation, example)):
+            yield _folded(snippet.title, snippet.language, snippet.code, is_open=i == 0)
+    for media_type, content in answer["content"].items():
+        name = type_of(content)
+        yield f"#### Answer: {name or f'`{media_type}`'}"
+        if name:
+            yield from _type_body(name)
+        yield from map(_example, content.get("examples", {}).values())
+    headers = document()["components"]["headers"]
+    yield _table(
+        ("Header", "What it says"), [(f"`{name}`", headers[name]["description"]) for name in answer["headers"]]
+    )
+    failures = {int(status): one for status, one in operation["responses"].items() if status != "200"}
+    if failures:
         yield "#### Errors"
-        yield _failures(operation)
-        yield from [_example(example) for f in operation.failures for example in f.body.examples][:1]
+        contents = {status: next(iter(one["content"].values())) for status, one in failures.items()}
+        rows = (failure_row(status, type_of(content)) for status, content in contents.items())
+        yield _table(("Status", "When", "Codes", "Body"), rows)
+        examples = [example for one in contents.values() for example in one.get("examples", {}).values()]
+        yield from map(_example, examples[:1])
 
 
-def _calls(operation: Operation, example: Example | None) -> Iterator[str]:
-    if example:
-        yield f"**{example.summary}**"
-    for i, snippet in enumerate(snippets(operation, example)):
-        yield _folded(snippet.title, snippet.language, snippet.code, is_open=i == 0)
+def failure_row(status: int, name: str) -> tuple[str, str, str, str]:
+    """Status, reason, codes and body of a failure; probes fail without a code."""
+    codes = CODES[status] if name and "error" in schemas()[name].get("properties", ()) else ()
+    shown = ", ".join(f"[`{code}`](#error-codes)" for code in codes)
+    return str(status), REASONS[status], shown or "—", link(name) if name else "—"
 
 
-def _answer(body: Body) -> Iterator[str]:
-    yield f"#### Answer: {body.type.name if body.type else f'`{body.media_type}`'}"
-    if body.type:
-        yield from _type_body(body.type)
-    yield from map(_example, body.examples)
-
-
-def _example(example: Example) -> str:
-    return _folded(f"Example: {example.summary}", "json", json_literal(example.value))
+def _example(example: Node) -> str:
+    return _folded(f"Example: {example['summary']}", "json", json_literal(example["value"]))
 
 
 def _folded(title: str, language: str, code: str, *, is_open: bool = False) -> str:
@@ -107,53 +148,39 @@ def _folded(title: str, language: str, code: str, *, is_open: bool = False) -> s
     )
 
 
-def _failures(operation: Operation) -> str:
-    rows = [
-        (
-            str(failure.status),
-            failure.reason,
-            ", ".join(f"[`{code}`](#error-codes)" for code in failure.codes) or "—",
-            _link(failure.body.type.name) if failure.body.type else "—",
-        )
-        for failure in operation.failures
-    ]
-    return _table(("Status", "When", "Codes", "Body"), rows)
+def _type_body(name: str) -> Iterator[str]:
+    schema = schemas()[name]
+    yield schema["description"]
+    if fields := schema.get("properties"):
+        yield _fields(fields, schema)
+    elif "enum" in schema:
+        title = "One of " if len(schema["enum"]) > 1 else "Always "
+        yield title + ", ".join(f"`{value}`" for value in schema["enum"]) + "."
+    elif "properties" not in schema:
+        forms = branches(schema) or [schema]
+        title = "One of: " if len(forms) > 1 else "On the wire: "
+        yield title + "; ".join(words(form) for form in forms) + _bound(schema) + "."
 
 
-def _type_body(named: NamedType) -> Iterator[str]:
-    yield named.description
-    if named.fields:
-        yield _fields(named.fields, is_request=named.sent_by_clients)
-    if named.values:
-        title = "One of " if len(named.values) > 1 else "Always "
-        yield title + ", ".join(f"`{value}`" for value in named.values) + "."
-    if named.forms:
-        title = "One of: " if len(named.forms) > 1 else "On the wire: "
-        bound = f", {named.bounds}" if named.bounds else ""
-        yield title + "; ".join(_phrase(form) for form in named.forms) + f"{bound}."
+def _fields(fields: dict[str, Node], schema: Node) -> str:
+    required = schema.get("required", ())
+    if schema.get("additionalProperties") is False:  # sent by clients
+        rows = [_field(name, node, is_required=name in required) for name, node in fields.items()]
+        return _table(("Field", "Type", "Absent means", "Description"), rows)
+    always = {name: "yes" if name in required else "no" for name in fields}
+    rows = [(*_field(name, node)[:2], always[name], _field(name, node)[3]) for name, node in fields.items()]
+    return _table(("Field", "Type", "Always there", "Description"), rows)
 
 
-def _fields(fields: Iterable[Field], *, is_request: bool) -> str:
-    third = "Absent means" if is_request else "Always there"
-    rows = [
-        (f"`{f.name}`", _phrase((*f.type, f", {f.bounds}" if f.bounds else "")), _absence(f, is_request), f.description)
-        for f in fields
-    ]
-    return _table(("Field", "Type", third, "Description"), rows)
+def _field(name: str, schema: Node, *, is_required: bool = False) -> tuple[str, str, str, str]:
+    """Name, type, what its absence means, and the description without that."""
+    description = schema["description"]
+    absent = "required" if is_required else "".join(_ABSENT.findall(description)[:1])
+    return f"`{name}`", words(schema) + _bound(schema), absent, _ABSENT.sub("", description).strip()
 
 
-def _absence(field: Field, is_request: bool) -> str:
-    if is_request:
-        return "required" if field.required else field.absent
-    return "yes" if field.required else "no"
-
-
-def _phrase(phrase: Phrase) -> str:
-    return "".join(_link(word.name) if isinstance(word, TypeLink) else word for word in phrase)
-
-
-def _link(name: str) -> str:
-    return f"[{name}](#{name.lower()})"
+def _bound(schema: Node) -> str:
+    return f", {found}" if (found := bounds(schema)) else ""
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

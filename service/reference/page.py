@@ -15,9 +15,8 @@ from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from service.reference.document import document, groups, listed_types
 from service.reference.markdown import render_llms_txt, sections
-from service.reference.model import ReferenceDocument
-from service.reference.read import read
 from service.reference.snippets import BASE_URL
 
 if TYPE_CHECKING:
@@ -50,10 +49,10 @@ def base_url(scheme: str, host: str) -> str:
     return f"{scheme}://{host}" if scheme in ("http", "https") and _HOST.fullmatch(host) else BASE_URL
 
 
-def own_page(url: str, model: str | None) -> str:
-    """The page with calls to the server at `url` (from `base_url`) and its model; None while that is not known yet."""
+def own_page(url: str, model: str) -> str:
+    """The page with calls to the server at `url` (from `base_url`) and its model; empty while that is not known yet."""
     page = render_page()
-    if model is not None:
+    if model:
         name = html.escape(json.dumps(model), quote=False)
         page = _MODEL.sub(lambda found: found[1] + name, page)
         page = page.replace(f"{BASE_URL}/v1/models/builtin", f"{BASE_URL}/v1/models/{quote(model, safe='/:')}")
@@ -76,16 +75,16 @@ def policy() -> str:
 @cache
 def render_page() -> str:
     """The page with the address and the model of a first start."""
-    reference = read()
-    title = f"{reference.title} API reference"
+    info = document()["info"]
+    title = f"{info['title']} API reference"
     files = "[openapi.json](/openapi.json), [openapi-sdk.json](/openapi-sdk.json)"
-    text = "\n\n".join([f"# {title}", reference.description, files, *sections(reference)])
+    text = "\n\n".join([f"# {title}", info["description"], files, *sections()])
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width, initial-scale=1'>"
         f"<title>{html.escape(title)}</title><style>{_style()}</style></head>"
         "<body><a class=skip href=#content>Skip to the content</a>"
-        f"<div class=frame>{_navigation(reference)}<main id=content>{_html(text)}</main></div></body></html>"
+        f"<div class=frame>{_navigation()}<main id=content>{_html(text)}</main></div></body></html>"
     )
 
 
@@ -110,23 +109,24 @@ def _name_headings(tokens: Sequence["Token"]) -> None:
             token.attrSet("id", tokens[i + 1].content.lower().replace(" ", "-"))
 
 
-def _navigation(reference: ReferenceDocument) -> str:
-    groups = "".join(
-        f"<h2>{group.name}</h2><ul>"
+def _navigation() -> str:
+    info = document()["info"]
+    listed = "".join(
+        f"<h2>{name}</h2><ul>"
         + "".join(
-            f"<li><a href=#{o.id.lower()}><span class='method {o.method.lower()}'>{o.method}</span>"
-            f"<span>{o.path}</span></a></li>"
-            for o in group.operations
+            f"<li><a href=#{o['operationId'].lower()}><span class='method {o['method'].lower()}'>{o['method']}</span>"
+            f"<span>{o['path']}</span></a></li>"
+            for o in operations
         )
         + "</ul>"
-        for group in reference.groups
+        for name, _, operations in groups()
     )
-    types = "".join(f"<li><a href=#{named.name.lower()}>{named.name}</a></li>" for named in reference.types)
+    types = "".join(f"<li><a href=#{name.lower()}>{name}</a></li>" for name in listed_types())
     tables = "<li><a href=#error-codes>Error codes</a></li><li><a href=#limits>Limits</a></li>"
     return (
-        f"<nav aria-label=Contents><a class=brand href=/docs>{reference.title}<small>{reference.version}</small></a>"
+        f"<nav aria-label=Contents><a class=brand href=/docs>{info['title']}<small>{info['version']}</small></a>"
         "<input type=checkbox id=menu aria-label='Show the contents'><label class=menu for=menu>Contents</label>"
-        f"<div class=pages>{groups}<h2>Tables</h2><ul>{tables}</ul><h2>Types</h2><ul>{types}</ul></div></nav>"
+        f"<div class=pages>{listed}<h2>Tables</h2><ul>{tables}</ul><h2>Types</h2><ul>{types}</ul></div></nav>"
     )
 
 

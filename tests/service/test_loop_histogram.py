@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from service.loop_histogram import LoopHistogram
+from service.accounting import LoopHistogram
 from service.metrics import SECONDS
 
 NAME, ABOUT = "cenote_stage_seconds", "Time of a request in each stage"

@@ -16,13 +16,13 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponse
 from cenote_ray.routing import Call, calls_of
 from cenote_ray.watch import Watch
 from cenote_ray.wire import Ask, read_answer
+from service.accounting import stage
 from service.errors import ServiceError, UnavailableError
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.job import EmbedResult, InputResult, raise_first
 from service.front.tenant import Caller
 from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
-from service.stages import stage
 
 logger = logging.getLogger("cenote.ray")
 

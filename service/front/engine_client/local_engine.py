@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 
+from service.accounting import stage
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_follower import EngineFollower
@@ -26,7 +27,6 @@ from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from service.stages import stage
 
 ARENA_SHARE = 4
 """Media of one group may take this fraction of the arena, so that several requests decode side by side."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from schemas.errors import ErrorCode
+from service.accounting import stage, unnoted
 from service.errors import ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
 from service.front.admission.budget import Budget, Lease, TimedLease
@@ -23,7 +24,6 @@ from service.front.tenant import SERVICE, Caller
 from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from service.stages import stage, unnoted
 
 T = TypeVar("T")
 

@@ -11,17 +11,15 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import metrics
-from service.deferred_accounting import DEFERRED
+from service.accounting import DEFERRED, NOTED
 from service.front.serving.serving import Serving
 from service.http.middleware.trace_context import trace_context
 from service.http.middleware.tracing import FinishedRequest, Tracing
-from service.http.request_context import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
+from service.http.request import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
 from service.http.route_table import LABELS
-from service.http.tenant_counts import TENANTS
-from service.stages import Stages, open_stages
 from service.statuses import CODES
 
 logger = logging.getLogger("cenote.access")
@@ -52,22 +50,13 @@ class LoggedRequest:
     """
 
     scope: Scope
-    server_receive: Receive
     server_send: Send
     serving: Serving
     context: RequestContext
-    stages: Stages = field(default_factory=open_stages)
     status: int = 500
     began_s: float = field(default_factory=time.perf_counter)
     began_ns: int = field(default_factory=time.time_ns)
     answering_s: float = 0.0
-
-    async def receive(self) -> HTTPReceiveMessage:
-        """The next message of the body. There is none of a client that disconnected: the server cancels its request."""
-        message = await self.server_receive()
-        if message["type"] == "http.disconnect":
-            await asyncio.Event().wait()
-        return message  # type: ignore[return-value]  # of an HTTP request
 
     async def send(self, message: Message) -> None:
         """Send a message; the answer's head with the id, the time so far, and the end of the connection in a drain."""
@@ -92,27 +81,32 @@ class LoggedRequest:
 
         Its line never has a body, a query, a key or a vector.
         """
-        scope, fields = self.scope, self.context.log_fields
+        scope, context = self.scope, self.context
+        fields, stages = context.log_fields, context.stages
         if self.answering_s and LINES not in fields:
-            self.stages.intervals.append(("write", self.answering_s, ended_s))
+            stages.intervals.append(("write", self.answering_s, ended_s))
         path, method, total_s = scope["path"], str(scope.get("method")), ended_s - self.began_s
         route = LABELS.get(path) or _template_of(path)
         method = method if method in METHODS else OTHER
         _requests(route, str(self.status if self.status in STATUSES else OTHER)).inc()
         metrics.REQUEST_SECONDS.observe(route, total_s)
         if isinstance(tenant := fields.get(TENANT), str):
-            TENANTS.count(tenant, requests=1, errors=self.status >= 400 and self.status != CLIENT_CLOSED_REQUEST)
-        stages_ms = self.stages.ms()
+            is_error = self.status >= 400 and self.status != CLIENT_CLOSED_REQUEST
+            num_inputs, num_tokens = context.num_inputs, context.counts.num_tokens
+            metrics.TENANTS.count(tenant, requests=1, inputs=num_inputs, tokens=num_tokens, errors=is_error)
+        if context.num_inputs:
+            metrics.INPUTS.observe(context.num_inputs)
+            if context.counts.num_precomputed or context.counts.num_truncated:
+                context.counts.observe()
+        stages_ms = stages.ms()
         for name, ms in stages_ms.items():
             metrics.STAGE_SECONDS.observe(name, ms / 1e3)
-        sent = self.context.headers.get(b"traceparent")
+        sent = context.headers.get(b"traceparent")
         trace = None if sent is None else trace_context(sent)
         trace_id = trace.trace_id if trace else ""
         if tracing is not None:
             times = (self.began_s, self.began_ns, total_s)
-            trace_id = tracing.export(
-                FinishedRequest(method, route, self.status, *times, self.context.id, trace, self.stages)
-            )
+            trace_id = tracing.export(FinishedRequest(method, route, self.status, *times, context.id, trace, stages))
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level):
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.
@@ -121,7 +115,7 @@ class LoggedRequest:
             record.msecs = record.created % 1 * 1e3
             shown = record.__dict__
             shown.update(method=method, route=route, status=self.status, ms=round(total_s * 1e3, 1))
-            shown["request_id"] = self.context.id
+            shown["request_id"] = context.id
             shown.update({f"{name}_ms": round(ms, 1) for name, ms in stages_ms.items()})
             shown.update(fields)
             if trace_id:
@@ -146,9 +140,10 @@ class AccessLog:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        request = LoggedRequest(scope, receive, send, self._serving, open_request(scope))
+        request = LoggedRequest(scope, send, self._serving, open_request(scope))
+        NOTED.set(request.context.stages)
         try:
-            await self._app(scope, request.receive, request.send)
+            await self._app(scope, receive, request.send)
         except asyncio.CancelledError:
             if not request.answering_s:
                 request.status = CLIENT_CLOSED_REQUEST

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from service.errors import InputError
 from service.http.answer_headers import HEADERS
 from service.http.errors import refuse
-from service.http.request_context import PROBES
+from service.http.request import PROBES
 from service.settings import SettingsError
 
 ANY = "*"

@@ -11,15 +11,15 @@ from contextlib import ExitStack
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.accounting import EVERYONE
 from service.errors import KeyRefusedError, UnavailableError
 from service.fairness.fair_queue import open_party
 from service.front.admission.api_keys import Keyring, LoadedKey
 from service.front.serving.serving import Serving
 from service.front.tenant import ANYONE, Tenant
 from service.http.errors import refuse, retry_headers
-from service.http.request_context import TENANT, context_of
+from service.http.request import TENANT, context_of
 from service.http.route_table import OPEN_PATHS
-from service.http.tenant_counts import EVERYONE
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="cenote"'}
 """Required beside every 401 (RFC 9110 section 15.5.2)."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from service.accounting import Stages
 from service.http.middleware.trace_context import TraceContext
 from service.settings import SettingsError
-from service.stages import Stages
 
 logger = logging.getLogger("cenote.server")
 

@@ -11,23 +11,18 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
 from litestar import MediaType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service import metrics
-from service.deferred_accounting import DEFERRED
+from service.accounting import stage
 from service.fairness.threads import LoopTimeSlices
 from service.front.admission.budget import Lease
 from service.front.job import EmbedResult
-from service.front.usage import InputCounts
-from service.http.request_context import TENANT, RequestContext
-from service.http.tenant_counts import TENANTS
+from service.http.request import Call
 from service.outputs.printing import DeferredValue
-from service.stages import note_inside, stage
 
 FINGERPRINT = b"x-model-fingerprint"
 MAX_VECTORS_ON_LOOP = 64
@@ -151,7 +146,7 @@ def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type:
     headers = [*headers, (b"content-type", media_type.encode())]
     num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
     if num_bytes <= SLICE_BYTES:
-        body = b"".join(slices(parts))
+        body = parts[0] if len(parts) == 1 and isinstance(parts[0], bytes) else b"".join(slices(parts))
         return WholeReply([*headers, (b"content-length", b"%d" % len(body))], body)
     is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
     if is_exact:
@@ -160,52 +155,40 @@ def reply(turns: LoopTimeSlices, parts: BodyParts, headers: Headers, media_type:
 
 
 async def answer(
-    turns: LoopTimeSlices,
-    make: Callable[[], msgspec.Struct | Sequence[msgspec.Struct | DeferredValue]],
+    call: Call[Any],
     result: EmbedResult,
+    make: Callable[[], BodyParts],
     fingerprint: str,
     headers: Sequence[tuple[bytes, bytes]] = (),
     *,
+    media_type: str = MediaType.JSON,
     in_thread: bool = False,
 ) -> ASGIApp:
-    """The response that `make` gives, as JSON, with the headers of every answer with vectors, or of scores.
+    """The response whose body `make` gives, with the headers of every answer with vectors, or of scores.
+
+    The facts of its inputs go into the request's log line, and are counted once it is answered.
 
     Args:
         make: does everything that can fail; runs in a thread where the inputs are many.
+        fingerprint: of the model.
         headers: more of them.
         in_thread: `make` takes long whatever the number of inputs.
     """
-    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
-    with stage("write"):
-        parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
-        return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.lease)
-
-
-def facts(result: EmbedResult, fingerprint: str) -> Headers:
-    """Headers: the model, the times, and what the encoder cache had."""
-    return [
-        (FINGERPRINT, fingerprint.encode()),
-        (b"x-media-time", b"%.1f" % result.media_ms),
-        (b"x-queue-time", b"%.1f" % result.queue_ms),
-        (b"x-inference-time", b"%.1f" % result.inference_ms),
-        (b"x-encoder-cache", b"hit=%d, miss=%d" % (result.counts.num_hits, result.counts.num_misses)),
-    ]
-
-
-def observe(result: EmbedResult, context: RequestContext) -> None:
-    """Put the facts of a request's inputs into its log line, and count them in metrics once it is answered."""
-    fields, counts = context.log_fields, result.counts
-    fields.update(inputs=result.num_inputs, tokens=counts.num_tokens)
-    fields.update(cache_hits=counts.num_hits, cache_misses=counts.num_misses, batch=result.num_batched)
+    context, counts = call.context, result.counts
+    context.num_inputs, context.counts = result.num_inputs, counts
+    context.log_fields.update(inputs=result.num_inputs, tokens=counts.num_tokens)
+    context.log_fields.update(cache_hits=counts.num_hits, cache_misses=counts.num_misses, batch=result.num_batched)
     if result.errors:
-        fields.update(failed=len(result.errors), code=result.errors[0].code)
-    note_inside(result.queue_ms, result.inference_ms)
-    DEFERRED.add(partial(_count, result.num_inputs, counts, fields.get(TENANT)))
-
-
-def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:
-    if isinstance(tenant, str):
-        TENANTS.count(tenant, inputs=num_inputs, tokens=counts.num_tokens)
-    metrics.INPUTS.observe(num_inputs)
-    if counts.num_precomputed or counts.num_truncated:
-        counts.observe()
+        context.log_fields.update(failed=len(result.errors), code=result.errors[0].code)
+    context.stages.inside_ms.update(queue=result.queue_ms, inference=result.inference_ms)
+    with stage("write"):
+        is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
+        parts = await asyncio.to_thread(make) if is_large else make()
+        facts = [
+            (FINGERPRINT, fingerprint.encode()),
+            (b"x-media-time", b"%.1f" % result.media_ms),
+            (b"x-queue-time", b"%.1f" % result.queue_ms),
+            (b"x-inference-time", b"%.1f" % result.inference_ms),
+            (b"x-encoder-cache", b"hit=%d, miss=%d" % (counts.num_hits, counts.num_misses)),
+        ]
+        return reply(call.serving.turns, parts, [*facts, *headers], media_type, result.lease)

@@ -9,11 +9,10 @@ from litestar.types import ASGIApp
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
-from service.fairness.threads import LoopTimeSlices
 from service.front.job import EmbedResult
-from service.http.responses.answer import BodyParts, facts, reply
+from service.http.request import Call
+from service.http.responses.answer import BodyParts, answer
 from service.outputs.dense import VectorFormat
-from service.stages import stage
 
 JSON = "application/json"
 ANY = (b"", b"*/*", b"application/json")
@@ -29,13 +28,12 @@ Preference = tuple[float, int]
 """Quality 0 to 1, then how precisely the type is named: 3 by name, 2 by `application/*`, 1 by `*/*`."""
 
 
-def raw_answer(
-    turns: LoopTimeSlices, result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
+async def raw_answer(
+    call: Call[EmbeddingRequest], result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
 ) -> ASGIApp:
     """The vectors of a request as bytes; every input has been answered."""
     rows = [one.vector.rows[vector_format.dtype] for one in result.embedded]
     headers = [
-        *facts(result, fingerprint),
         (b"x-embedding-shape", b"%d,%d" % (len(rows), dimensions)),
         (b"x-embedding-dtype", vector_format.dtype.encode()),
         (b"x-embedding-endianness", b"big" if vector_format.is_big_endian else b"little"),
@@ -43,19 +41,20 @@ def raw_answer(
         (b"x-prompt-tokens", b"%d" % result.counts.num_tokens),
         *VARY,
     ]
-    with stage("write"):
-        return reply(turns, BodyParts(map(vector_format.raw, rows)), headers, BYTES, result.lease)
+    return await answer(
+        call, result, lambda: BodyParts(map(vector_format.raw, rows)), fingerprint, headers, media_type=BYTES
+    )
 
 
 def is_answered_raw(accept: bytes, request: EmbeddingRequest) -> bool:
-    """True if the client prefers raw bytes to JSON.
+    """True if the client prefers raw bytes to JSON; not asked of one that sent `ANY`.
 
     `encoding_format` has no say: it is about how JSON holds a vector, and OpenAI's client sends it unasked.
 
     Raises:
         InputError: raw bytes and `on_error: per_item` at once.
     """
-    if accept in ANY or not prefers_bytes(accept.decode("latin-1")):
+    if not prefers_bytes(accept.decode("latin-1")):
         return False
     if request.on_error == "per_item":
         raise InputError(

@@ -15,9 +15,8 @@ from schemas.endpoints.cohere_tokens import (
 from schemas.endpoints.embed import EmbedApiVersion
 from service.fairness.threads import Steps
 from service.front.served_model import ServedModel
-from service.http.body import read_call
 from service.http.examples import example, invalid, sample, to_builtin
-from service.http.request_context import AnyRequest
+from service.http.request import AnyRequest, Call, reads
 from service.http.route import KEY_STATUSES, TOKEN_STATUSES, Route
 from service.http.routes.embed_v1 import V1
 from service.http.routes.tokenize import (
@@ -34,21 +33,20 @@ META = CohereTokenMeta(api_version=V1)
 
 
 @post("/v1/tokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def tokenize_text(request: AnyRequest) -> ASGIApp:
+@reads(CohereTokenizeRequest)
+async def tokenize_text(call: Call[CohereTokenizeRequest]) -> ASGIApp:
     """The tokens of a text alone."""
-    with await read_call(request, CohereTokenizeRequest) as call:
-        serving, text = call.serving, call.body.text
-        online = serving.find(call.body.model, "prompt")
-        lease = serving.answers.take_answer(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)
-        return await answer_in_thread(serving, online, _tokens(text, online.model), len(text), lease)
+    serving, text = call.serving, call.body.text
+    online = serving.find(call.body.model, "prompt")
+    lease = serving.answers.take_answer(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)
+    return await answer_in_thread(serving, online, _tokens(text, online.model), len(text), lease)
 
 
 @post("/v1/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def detokenize_text(request: AnyRequest) -> ASGIApp:
+@reads(CohereDetokenizeRequest)
+async def detokenize_text(call: Call[CohereDetokenizeRequest]) -> ASGIApp:
     """The text of token ids."""
-    return await answer_text(
-        request, CohereDetokenizeRequest, lambda text: CohereDetokenizeResponse(text=text, meta=META)
-    )
+    return await answer_text(call, lambda text: CohereDetokenizeResponse(text=text, meta=META))
 
 
 @post("/v1/check-api-key", status_code=200)

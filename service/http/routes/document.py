@@ -4,10 +4,10 @@ from litestar import MediaType, Response
 
 from service.errors import UnavailableError
 from service.front.serving.serving import serving_of
-from service.http.request_context import AnyRequest
+from service.http.request import AnyRequest
 from service.http.route import page, read
+from service.reference.document import released
 from service.reference.page import base_url, own_llms_txt, own_page, policy
-from service.reference.released import released
 
 
 @read("/openapi.json")
@@ -28,7 +28,7 @@ def get_docs(request: AnyRequest) -> Response[str]:
     try:
         model = serving_of(request.app).main().model.name
     except UnavailableError:  # it is still loading; the page is there all the same
-        model = None
+        model = ""
     headers = {
         "content-security-policy": policy(),
         "x-content-type-options": "nosniff",

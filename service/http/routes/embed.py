@@ -27,11 +27,10 @@ from service.errors import ServiceError
 from service.front.job import EmbeddedInput, EmbedResult
 from service.front.served_model import ServedModel
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import Call, read_call
 from service.http.errors import report_error
 from service.http.examples import IMAGE_PART, TEXT_PART, VECTOR, example, missing, sample, to_builtin
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer, observe
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 from service.outputs.kinds import asks_of, embedding_types, kind_of
 from service.outputs.sparse import AS_DOCUMENTS
@@ -39,12 +38,12 @@ from service.outputs.tokens import check_pooling
 
 
 @post("/v2/embed", status_code=200)
-async def embed(request: AnyRequest) -> ASGIApp:
+@reads(EmbedRequest)
+async def embed(call: Call[EmbedRequest]) -> ASGIApp:
     """One vector for each input, in every number format asked for."""
-    with await read_call(request, EmbedRequest) as call:
-        check_embed_request(call.body)
-        done = await embed_inputs(call, call.body)
-        return await answer(call.serving.turns, lambda: embed_response(done), done.result, done.fingerprint)
+    check_embed_request(call.body)
+    done = await embed_inputs(call, call.body)
+    return await answer(call, done.result, lambda: in_parts(embed_response(done)), done.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,6 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
         check_pooling(body.pool_factor, named or "", model.offer)
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, asks, caller.tenant)
     result = await online.embedder.embed(job, caller)
-    observe(result, call.context)
     made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
     return EmbeddedRequest(call.context.id, body, types, dimensions, result, model, made_by)
 

@@ -11,10 +11,9 @@ from schemas.endpoints.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.endpoints.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
 from schemas.parsing.rules import check_embed_v1_request
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import read_call
 from service.http.examples import VECTOR, example, missing, sample, to_builtin, undecodable
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 from service.http.routes.embed import BY_TYPE, embed_inputs, embed_response, meta_example
 from service.outputs.kinds import check_fits
@@ -23,30 +22,27 @@ V1 = EmbedApiVersion(version="1")
 
 
 @post("/v1/embed", status_code=200)
-async def embed_v1(request: AnyRequest) -> ASGIApp:
+@reads(EmbedV1Request)
+async def embed_v1(call: Call[EmbedV1Request]) -> ASGIApp:
     """One vector for each input: a bare list, or by number format when formats are named."""
-    with await read_call(request, EmbedV1Request) as call:
-        body = call.body
-        check_embed_v1_request(body)
-        is_bare = body.embedding_types is None
-        if is_bare:
-            check_fits(call.serving.find(body.model, "vectors").model.offer, "dense", "a bare list")
-        as_v2 = EmbedRequest(
-            model=body.model,
-            input_type=body.input_type,
-            texts=body.texts,
-            images=body.images,
-            embedding_types=body.embedding_types,
-            truncate=body.truncate,
-            image_background=body.image_background,
-        )
-        done = await embed_inputs(call, as_v2)
-        return await answer(
-            call.serving.turns,
-            lambda: _response(embed_response(done), is_bare=is_bare),
-            done.result,
-            done.fingerprint,
-        )
+    body = call.body
+    check_embed_v1_request(body)
+    is_bare = body.embedding_types is None
+    if is_bare:
+        check_fits(call.serving.find(body.model, "vectors").model.offer, "dense", "a bare list")
+    as_v2 = EmbedRequest(
+        model=body.model,
+        input_type=body.input_type,
+        texts=body.texts,
+        images=body.images,
+        embedding_types=body.embedding_types,
+        truncate=body.truncate,
+        image_background=body.image_background,
+    )
+    done = await embed_inputs(call, as_v2)
+    return await answer(
+        call, done.result, lambda: in_parts(_response(embed_response(done), is_bare=is_bare)), done.fingerprint
+    )
 
 
 def _response(answer: EmbedResponse, *, is_bare: bool) -> EmbedV1Response:

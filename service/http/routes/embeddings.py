@@ -5,14 +5,13 @@ from typing import Any, cast
 
 from litestar import post
 from litestar.types import ASGIApp
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
+from schemas.endpoints.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
-from service.front.job import EmbedResult, InputResult
+from service.front.job import EmbedResult
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.examples import (
     COLORS,
@@ -27,39 +26,39 @@ from service.http.examples import (
     usage,
     user,
 )
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer, observe
-from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
+from service.http.responses.raw_answer import ANY, VARY, is_answered_raw, raw_answer
 from service.http.route import Route
 from service.outputs.chunks import chunk_places, embeddings_ask
 from service.outputs.dense import VectorFormat
 
 
 @post("/v1/embeddings", status_code=200)
-async def create_embedding(request: AnyRequest) -> ASGIApp:
+@reads(EmbeddingRequest)
+async def create_embedding(call: Call[EmbeddingRequest]) -> ASGIApp:
     """One vector for each input, in OpenAI's form."""
-    with await read_call(request, EmbeddingRequest) as call:
-        serving, body = call.serving, call.body
-        accepts_ids = serving.settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
-        check_embedding_request(body, accepts_token_arrays=accepts_ids)
-        is_raw = is_answered_raw(call.context.headers.get(b"accept", b""), body)
-        online = serving.find(body.model, "dense", "`/v1/embeddings`")
-        name = body.model or online.model.name
-        vector_format = VectorFormat.of(body)
-        dimensions = body.dimensions or online.model.profile.dimensions
-        if body.dimensions:
-            online.model.check_dimensions(dimensions, "dimensions")
-        ask = embeddings_ask(body, dimensions, online.model.offer)
-        job = online.reader.embedding_job(body, (ask,), call.caller.tenant)
-        id_ = call.context.id
-        made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
-        result = await online.embedder.embed(job, call.caller)
-        observe(result, call.context)
-        if is_raw:
-            return raw_answer(serving.turns, result, made_by, vector_format, ask.dimensions)
-        return await answer(
-            serving.turns, lambda: embedding_response(id_, body, name, result, vector_format), result, made_by, VARY
-        )
+    serving, body = call.serving, call.body
+    accepts_ids = serving.settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
+    check_embedding_request(body, accepts_token_arrays=accepts_ids)
+    accept = call.context.headers.get(b"accept", b"")
+    is_raw = accept not in ANY and is_answered_raw(accept, body)
+    online = serving.find(body.model, "dense", "`/v1/embeddings`")
+    name = body.model or online.model.name
+    vector_format = VectorFormat.of(body)
+    dimensions = body.dimensions or online.model.profile.dimensions
+    if body.dimensions:
+        online.model.check_dimensions(dimensions, "dimensions")
+    ask = embeddings_ask(body, dimensions, online.model.offer)
+    job = online.reader.embedding_job(body, (ask,), call.caller.tenant)
+    id_ = call.context.id
+    made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
+    result = await online.embedder.embed(job, call.caller)
+    if is_raw:
+        return await raw_answer(call, result, made_by, vector_format, ask.dimensions)
+    return await answer(
+        call, result, lambda: in_parts(embedding_response(id_, body, name, result, vector_format)), made_by, VARY
+    )
 
 
 def embedding_response(
@@ -72,22 +71,16 @@ def embedding_response(
         name: the model's as the request gave it.
     """
     places = chunk_places(body, [len(one.prompt.plan.ids) for one in result.embedded]) if body.late_chunking else []
-    data = [
-        embedding_entry(id_, index, one, vector_format, places[index] if places else UNSET)
-        for index, one in enumerate(result.inputs)
-    ]
+    data = []
+    for index, one in enumerate(result.inputs):
+        if isinstance(one, ServiceError):
+            data.append(EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_)))
+            continue
+        vector = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))  # printed when it is sent
+        span = places[index] if places else UNSET
+        data.append(EmbeddingData(index=index, embedding=vector, truncated=one.prompt.truncated, span=span))
     usage = result.counts.usage(result.num_inputs)
     return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)
-
-
-def embedding_entry(
-    id_: str, index: int, one: InputResult, vector_format: VectorFormat, span: ChunkPlace | UnsetType
-) -> EmbeddingData:
-    """The entry of one input; its vector is printed when it is sent."""
-    if isinstance(one, ServiceError):
-        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
-    vector = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
-    return EmbeddingData(index=index, embedding=vector, truncated=one.prompt.truncated, span=span)
 
 
 def _answer(vector: list[float] | str) -> dict[str, Any]:

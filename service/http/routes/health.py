@@ -8,7 +8,7 @@ from schemas.endpoints.health import Health
 from service import metrics
 from service.front.serving.serving import serving_of
 from service.http.examples import example, sample
-from service.http.request_context import AnyRequest
+from service.http.request import AnyRequest
 from service.http.route import Route, page, read
 
 

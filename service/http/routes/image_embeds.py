@@ -22,11 +22,10 @@ from service.errors import ServiceError
 from service.front.inputs.uuids import Uuids
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.examples import FEATURES_PART, IMAGE_PART, example, sample, to_builtin
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer, observe
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import safetensors_head
@@ -39,28 +38,27 @@ HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safe
 
 
 @post("/v1/image_embeds", status_code=200)
-async def create_image_embeds(request: AnyRequest) -> ASGIApp:
+@reads(ImageEmbedsRequest)
+async def create_image_embeds(call: Call[ImageEmbedsRequest]) -> ASGIApp:
     """The features of each image."""
-    with await read_call(request, ImageEmbedsRequest) as call:
-        serving, caller, body = call.serving, call.caller, call.body
-        check_image_embeds_request(body)
-        online = serving.find(body.model, "features")
-        name = body.model or online.model.name
-        dtype = _dtype(body, online.engine.dtype)
-        job = online.reader.features_job(
-            [image.part for image in body.images],
-            dtype,
-            caller.tenant,
-            per_item=body.on_error == "per_item",
-            background=body.image_background or "",
-        )
-        result = await online.embedder.embed(job, caller)
-        observe(result, call.context)
-        id_, uuids, origin = call.context.id, online.reader.rules.uuids, online.reader.rules.features.origin
-        writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
-        return await answer(
-            serving.turns, lambda: writer.response(name, result), result, online.fingerprint, in_thread=True
-        )
+    serving, caller, body = call.serving, call.caller, call.body
+    check_image_embeds_request(body)
+    online = serving.find(body.model, "features")
+    name = body.model or online.model.name
+    dtype = _dtype(body, online.engine.dtype)
+    job = online.reader.features_job(
+        [image.part for image in body.images],
+        dtype,
+        caller.tenant,
+        per_item=body.on_error == "per_item",
+        background=body.image_background or "",
+    )
+    result = await online.embedder.embed(job, caller)
+    id_, uuids, origin = call.context.id, online.reader.rules.uuids, online.reader.rules.features.origin
+    writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
+    return await answer(
+        call, result, lambda: in_parts(writer.response(name, result)), online.fingerprint, in_thread=True
+    )
 
 
 def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:

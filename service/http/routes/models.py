@@ -12,7 +12,7 @@ from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, named, not_served, serving_of
 from service.http.examples import COLORS, QUERY, example, sample
-from service.http.request_context import AnyRequest
+from service.http.request import AnyRequest
 from service.http.route import KEY_STATUSES, Route, read
 
 

@@ -6,7 +6,7 @@ a browser has none to send with a page. What the page shows, it asks for with th
 
 from litestar import Response
 
-from service.http.request_context import AnyRequest
+from service.http.request import AnyRequest
 from service.http.route import page, read
 from service.playground.files import FILES, PAGE, POLICY, PREFIX, PageFile
 

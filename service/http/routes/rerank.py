@@ -31,51 +31,48 @@ from schemas.endpoints.score_fields import RerankDocument
 from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request
 from service.front.scoring.comparison import Comparison, Side
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import Call, read_call
 from service.http.errors import report_error
 from service.http.examples import TEXT_PART, example, invalid, missing, sample, to_builtin, usage
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 from service.http.routes.score import BAD_ITEM, ITEMS, QUERY_TEXT, SCORES, TEXTS, ScoredCall, comparison, score_call
 from service.prompt.truncation import Side as CutSide
 
 
 @post("/v1/rerank", status_code=200)
-async def rerank_v1(request: AnyRequest) -> ASGIApp:
+@reads(RerankRequest)
+async def rerank_v1(call: Call[RerankRequest]) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v1, Jina and vLLM."""
-    with await read_call(request, RerankRequest) as call:
-        body = call.body
-        check_rerank_request(body)
-        done = await score_call(call, _comparison(call, body), body.model)
-        return await answer(call.serving.turns, lambda: _response(done, body), done.scores.result, done.fingerprint)
+    body = call.body
+    check_rerank_request(body)
+    done = await score_call(call, _comparison(call, body), body.model)
+    return await answer(call, done.scores.result, lambda: in_parts(_response(done, body)), done.fingerprint)
 
 
 @post("/v2/rerank", status_code=200)
-async def rerank_v2(request: AnyRequest) -> ASGIApp:
+@reads(CohereRerankRequest)
+async def rerank_v2(call: Call[CohereRerankRequest]) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v2."""
-    with await read_call(request, CohereRerankRequest) as call:
-        check_rerank_request(call.body)
-        body = RerankRequest(**{name: getattr(call.body, name) for name in CohereRerankRequest.__struct_fields__})
-        done = await score_call(call, _comparison(call, body), body.model)
-        return await answer(call.serving.turns, lambda: _response_v2(done, body), done.scores.result, done.fingerprint)
+    check_rerank_request(call.body)
+    body = RerankRequest(**{name: getattr(call.body, name) for name in CohereRerankRequest.__struct_fields__})
+    done = await score_call(call, _comparison(call, body), body.model)
+    return await answer(call, done.scores.result, lambda: in_parts(_response_v2(done, body)), done.fingerprint)
 
 
 @post("/rerank", status_code=200)
-async def rerank(request: AnyRequest) -> ASGIApp:
+@reads(AnyRerankRequest)
+async def rerank(call: Call[AnyRerankRequest]) -> ASGIApp:
     """The documents, best first: as `/v1/rerank` answers, or as a list where they came as `texts`."""
-    with await read_call(request, AnyRerankRequest) as call:
-        check_any_rerank_request(call.body)
-        body, is_texts = _as_v1(call.body), call.body.texts is not None
-        asked = _comparison(call, body, "texts" if is_texts else "documents")
-        if call.body.truncate is False:
-            asked = replace(asked, cut_side=None)
-        done = await score_call(call, asked, body.model)
+    check_any_rerank_request(call.body)
+    body, is_texts = _as_v1(call.body), call.body.texts is not None
+    asked = _comparison(call, body, "texts" if is_texts else "documents")
+    if call.body.truncate is False:
+        asked = replace(asked, cut_side=None)
+    done = await score_call(call, asked, body.model)
 
-        def response() -> AnyRerankResponse:
-            return _ranks(done, body) if is_texts else _response(done, body)
-
-        return await answer(call.serving.turns, response, done.scores.result, done.fingerprint)
+    respond = _ranks if is_texts else _response
+    return await answer(call, done.scores.result, lambda: in_parts(respond(done, body)), done.fingerprint)
 
 
 def _as_v1(body: AnyRerankRequest) -> RerankRequest:

@@ -15,25 +15,24 @@ from service.errors import ServiceError
 from service.front.scoring.comparison import Comparison, Side
 from service.front.scoring.scores import Scores, scores_of
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import Call, read_call
 from service.http.errors import report_error
 from service.http.examples import IMAGE_PART, TEXT_PART, example, missing, sample, to_builtin, undecodable, usage
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer, observe
+from service.http.request import Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 
 
 @post("/score", status_code=200)
-async def score(request: AnyRequest) -> ASGIApp:
+@reads(ScoreRequest)
+async def score(call: Call[ScoreRequest]) -> ASGIApp:
     """The score of each pair."""
-    with await read_call(request, ScoreRequest) as call:
-        body = call.body
-        check_score_request(body)
-        queries_name, documents_name = sides_of(body)
-        queries = Side(queries_name, getattr(body, queries_name), body.max_tokens_per_query or 0)
-        documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc or 0)
-        done = await score_call(call, comparison(body, queries, documents), body.model)
-        return await answer(call.serving.turns, lambda: _response(done), done.scores.result, done.fingerprint)
+    body = call.body
+    check_score_request(body)
+    queries_name, documents_name = sides_of(body)
+    queries = Side(queries_name, getattr(body, queries_name), body.max_tokens_per_query or 0)
+    documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc or 0)
+    done = await score_call(call, comparison(body, queries, documents), body.model)
+    return await answer(call, done.scores.result, lambda: in_parts(_response(done)), done.fingerprint)
 
 
 score_v1 = post("/v1/score", status_code=200)(score.fn)
@@ -69,7 +68,6 @@ async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> S
     online = call.serving.find(model, "score")
     name = model or online.model.name
     scores = await scores_of(online, asked, call.caller)
-    observe(scores.result, call.context)
     made_by = online.fingerprint_as_written if asked.part_order == "as_written" else online.fingerprint
     return ScoredCall(call.context.id, name, asked.documents, scores, made_by)
 

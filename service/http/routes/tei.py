@@ -27,10 +27,9 @@ from service.front.served_model import ServedModel
 from service.front.serving.serving import serving_of
 from service.front.tenant import Tenant
 from service.http.answer_headers import TIMING_HEADERS
-from service.http.body import read_call
 from service.http.examples import VECTOR, example, invalid, sample, undecodable
-from service.http.request_context import AnyRequest
-from service.http.responses.answer import answer, observe
+from service.http.request import AnyRequest, Call, reads
+from service.http.responses.answer import answer, in_parts
 from service.http.route import KEY_STATUSES, Route, read
 from service.outputs.ask import OutputAsk
 from service.outputs.dense import DenseAsk
@@ -41,36 +40,34 @@ from service.prompt.truncation import Side, Truncation
 
 
 @post("/embed", status_code=200)
-async def embed_tei(request: AnyRequest) -> ASGIApp:
+@reads(TeiEmbedRequest)
+async def embed_tei(call: Call[TeiEmbedRequest]) -> ASGIApp:
     """One vector for each text."""
-    with await read_call(request, TeiEmbedRequest) as call:
-        online = call.serving.find(None, "dense", "`/embed`")
-        model, body = online.model, call.body
-        if body.dimensions:
-            model.check_dimensions(body.dimensions, "dimensions")
-        ask = DenseAsk(
-            dimensions=body.dimensions or model.profile.dimensions,
-            normalize=model.profile.normalize if body.normalize is None else body.normalize,
-        )
-        job = _job(body, model, call.caller.tenant, ask)
-        result = await online.embedder.embed(job, call.caller)
-        observe(result, call.context)
-        return await answer(call.serving.turns, lambda: _vectors(result), result, online.fingerprint)
+    online = call.serving.find(None, "dense", "`/embed`")
+    model, body = online.model, call.body
+    if body.dimensions:
+        model.check_dimensions(body.dimensions, "dimensions")
+    ask = DenseAsk(
+        dimensions=body.dimensions or model.profile.dimensions,
+        normalize=model.profile.normalize if body.normalize is None else body.normalize,
+    )
+    job = _job(body, model, call.caller.tenant, ask)
+    result = await online.embedder.embed(job, call.caller)
+    return await answer(call, result, lambda: in_parts(_vectors(result)), online.fingerprint)
 
 
 @post("/embed_sparse", status_code=200)
-async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
+@reads(TeiSparseRequest)
+async def embed_sparse_tei(call: Call[TeiSparseRequest]) -> ASGIApp:
     """One sparse vector for each text."""
-    with await read_call(request, TeiSparseRequest) as call:
-        online = call.serving.find(None, "sparse", "`/embed_sparse`")
-        model = online.model
-        if call.body.prompt_name is None:  # the answer has no room for a warning
-            check_side("prompt_name", [*model.input_types], model.offer)
-        ask = SparseAsk(dimensions=model.profile.dimensions)
-        job = _job(call.body, model, call.caller.tenant, ask)
-        result = await online.embedder.embed(job, call.caller)
-        observe(result, call.context)
-        return await answer(call.serving.turns, lambda: _sparse(result), result, online.fingerprint)
+    online = call.serving.find(None, "sparse", "`/embed_sparse`")
+    model = online.model
+    if call.body.prompt_name is None:  # the answer has no room for a warning
+        check_side("prompt_name", [*model.input_types], model.offer)
+    ask = SparseAsk(dimensions=model.profile.dimensions)
+    job = _job(call.body, model, call.caller.tenant, ask)
+    result = await online.embedder.embed(job, call.caller)
+    return await answer(call, result, lambda: in_parts(_sparse(result)), online.fingerprint)
 
 
 @read("/info")

@@ -20,21 +20,20 @@ from schemas.endpoints.tokenize import (
     as_embedding_request,
 )
 from schemas.parsing.rules import check_tokenize_request
+from service.accounting import stage
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.admission.budget import Lease
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
-from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.examples import IMAGE_PART, TEXT_PART, example, invalid, missing, sample, to_builtin, user
-from service.http.request_context import AnyRequest
+from service.http.request import Call, reads
 from service.http.responses.answer import BodyParts, reply
 from service.http.route import TOKEN_STATUSES, Route
 from service.outputs.chunks import embeddings_ask
 from service.prompt.prompt import Prompt
-from service.stages import stage
 
 MAX_DETOKENIZE_BYTES = 2 << 20
 """Room for as many token ids as a request may have; this route takes nothing larger, whatever `max_body_bytes` says."""
@@ -49,41 +48,42 @@ D = TypeVar("D", DetokenizeRequest, CohereDetokenizeRequest)
 
 
 @post("/tokenize", status_code=200)
-async def tokenize(request: AnyRequest) -> ASGIApp:
+@reads(TokenizeRequest)
+async def tokenize(call: Call[TokenizeRequest]) -> ASGIApp:
     """The tokens that `/v1/embeddings` would read for the same body."""
-    with await read_call(request, TokenizeRequest) as call:
-        serving, tenant, body = call.serving, call.caller.tenant, call.body
-        check_tokenize_request(body)
-        online = serving.find(body.model, "prompt")
-        with_strs = body.return_token_strs or False
-        dimensions = body.dimensions or online.model.profile.dimensions
-        if body.dimensions:
-            online.model.check_dimensions(dimensions, "dimensions")
-        as_embedded = as_embedding_request(body)
-        ask = embeddings_ask(as_embedded, dimensions, online.model.offer)  # no vector is made
-        job = online.reader.embedding_job(as_embedded, (ask,), tenant)
-        # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
-        # late chunking repeat less than twice as much.
-        num_repeats = 3 if ask.joins_inputs else 1
-        max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
-        lease = serving.answers.take_answer(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
-        try:
-            prepared = await online.embedder.prepare(job, call.caller)
-        except InputError as error:
-            _rename(error, body)
-            raise
-        for one in prepared:
-            if isinstance(one, InputError):
-                _rename(one, body)
-        num_tokens = sum(len(prompt.plan.ids) for prompt in prepared if isinstance(prompt, Prompt))
-        steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
-        return await answer_in_thread(serving, online, steps, num_tokens, lease)
+    serving, tenant, body = call.serving, call.caller.tenant, call.body
+    check_tokenize_request(body)
+    online = serving.find(body.model, "prompt")
+    with_strs = body.return_token_strs or False
+    dimensions = body.dimensions or online.model.profile.dimensions
+    if body.dimensions:
+        online.model.check_dimensions(dimensions, "dimensions")
+    as_embedded = as_embedding_request(body)
+    ask = embeddings_ask(as_embedded, dimensions, online.model.offer)  # no vector is made
+    job = online.reader.embedding_job(as_embedded, (ask,), tenant)
+    # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
+    # late chunking repeat less than twice as much.
+    num_repeats = 3 if ask.joins_inputs else 1
+    max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
+    lease = serving.answers.take_answer(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
+    try:
+        prepared = await online.embedder.prepare(job, call.caller)
+    except InputError as error:
+        _rename(error, body)
+        raise
+    for one in prepared:
+        if isinstance(one, InputError):
+            _rename(one, body)
+    num_tokens = sum(len(prompt.plan.ids) for prompt in prepared if isinstance(prompt, Prompt))
+    steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
+    return await answer_in_thread(serving, online, steps, num_tokens, lease)
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def detokenize(request: AnyRequest) -> ASGIApp:
+@reads(DetokenizeRequest)
+async def detokenize(call: Call[DetokenizeRequest]) -> ASGIApp:
     """The text of token ids."""
-    return await answer_text(request, DetokenizeRequest, lambda text: DetokenizeResponse(prompt=text))
+    return await answer_text(call, lambda text: DetokenizeResponse(prompt=text))
 
 
 def _rename(error: InputError, body: TokenizeRequest) -> None:
@@ -123,20 +123,19 @@ def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
     )
 
 
-async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[str], msgspec.Struct]) -> ASGIApp:
+async def answer_text(call: Call[D], respond: Callable[[str], msgspec.Struct]) -> ASGIApp:
     """The text of a request's token ids, in the form that `respond` gives it, for this route and `/v1/detokenize`."""
-    with await read_call(request, type_) as call:
-        serving, token_ids = call.serving, call.body.tokens
-        online = serving.find(call.body.model, "prompt")
-        model = online.model
-        _check_ids(token_ids, model.tokenizer.num_ids)
-        lease = serving.answers.take_answer(len(token_ids) * STR_BYTES, call.caller.tenant)
+    serving, token_ids = call.serving, call.body.tokens
+    online = serving.find(call.body.model, "prompt")
+    model = online.model
+    _check_ids(token_ids, model.tokenizer.num_ids)
+    lease = serving.answers.take_answer(len(token_ids) * STR_BYTES, call.caller.tenant)
 
-        def decode() -> Steps[msgspec.Struct]:
-            yield
-            return respond(model.tokenizer.decode(token_ids))
+    def decode() -> Steps[msgspec.Struct]:
+        yield
+        return respond(model.tokenizer.decode(token_ids))
 
-        return await answer_in_thread(serving, online, decode(), len(token_ids), lease)
+    return await answer_in_thread(serving, online, decode(), len(token_ids), lease)
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:

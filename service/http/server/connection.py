@@ -25,7 +25,7 @@ from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, retry_headers
-from service.http.request_context import WHOLE_BODY, open_request
+from service.http.request import WHOLE_BODY, open_request
 from service.http.server.hang_up import HangUp
 from service.http.server.http1 import Http1
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel

@@ -10,7 +10,7 @@ from service import metrics
 from service.errors import UnavailableError
 from service.http.errors import refuse, retry_headers
 from service.http.middleware.allow_lists import AllowedOrigins
-from service.http.request_context import PROBES, open_request
+from service.http.request import PROBES, open_request
 
 RETRY_S = 2
 

@@ -12,13 +12,13 @@ from schemas.endpoints.stream import StreamEnd, StreamFailure, StreamVector
 from schemas.errors import ErrorBody
 from schemas.parsing.rule_error import RuleError
 from service import metrics
+from service.accounting import EVERYONE
 from service.errors import ServiceError
 from service.front.job import EmbeddedInput, InputResult
 from service.front.usage import InputCounts
 from service.http.errors import report_error
-from service.http.request_context import LINES
+from service.http.request import LINES
 from service.http.stream.items import Item
-from service.http.tenant_counts import EVERYONE, TENANTS
 from service.outputs.dense import VectorFormat
 
 
@@ -110,7 +110,7 @@ class StreamTally:
         self.num_answered += len(answered)
         self.num_failed += num_failed
         self._num_batched = max([self._num_batched, *(one.vector.num_batched for one in answered)])
-        TENANTS.count(self.tenant, inputs=len(answered) + num_failed, tokens=group.num_tokens)
+        metrics.TENANTS.count(self.tenant, inputs=len(answered) + num_failed, tokens=group.num_tokens)
         group.observe()
         metrics.STREAM_LINES.labels("embedding").inc(len(answered))
         metrics.STREAM_LINES.labels("error").inc(num_failed)

@@ -13,6 +13,7 @@ from litestar.types import Receive
 from service.errors import InputError, KeyRefusedError, ServiceError, UnavailableError
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.serving.serving import Serving
+from service.http.request import BODY_TIMES
 from service.http.stream.lines import LineBegun
 
 TICK_S = 0.25
@@ -94,7 +95,7 @@ class StreamBody:
     def _limit_s(self, line: LineBegun) -> float:
         """Seconds for the rest of a line that has begun, as for a whole body elsewhere, or for a line to begin."""
         settings = self.serving.settings
-        fair_s = settings.body_timeout_s + line.num_bytes / settings.min_bytes_per_s
+        fair_s = BODY_TIMES * settings.receive_timeout_s + line.num_bytes / settings.min_bytes_per_s
         return min(fair_s, settings.request_timeout_s) if line.is_inside else settings.stream_idle_s
 
     async def linger(self) -> None:
@@ -112,7 +113,9 @@ class StreamBody:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 message = await self.receive()
-                assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
+                if message["type"] == "http.disconnect":
+                    await asyncio.Event().wait()  # the server cancels the request of a client that has gone
+                assert message["type"] == "http.request"
                 self.is_over = not message.get("more_body")
                 return message["body"]
         return None

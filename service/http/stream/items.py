@@ -14,7 +14,7 @@ from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads, LoopTimeSlices
 from service.front.admission.shared_table import Load
-from service.http.body import MAX_BYTES_ON_LOOP
+from service.http.request import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import InputLine
 
 GROUP_LINES = 64

@@ -19,6 +19,7 @@ from schemas.endpoints.stream import (
 from schemas.errors import ErrorBody
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
+from service.accounting import EVERYONE
 from service.errors import UnavailableError
 from service.front.admission.shared_table import NOTHING, ONE_MORE, Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
@@ -26,9 +27,8 @@ from service.front.inputs.sources import embedding_truncation
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
-from service.http.body import check_kind
 from service.http.examples import COLORS, IMAGE_PART, TEXT_PART, VECTOR, example, sample, usage, user
-from service.http.request_context import AnyRequest, caller_of, context_of
+from service.http.request import AnyRequest, caller_of, check_kind, context_of
 from service.http.responses.answer import FINGERPRINT
 from service.http.route import Route
 from service.http.stream.answers import StreamTally
@@ -36,11 +36,10 @@ from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
 from service.http.stream.items import ItemReader
 from service.http.stream.lines import LineSplitter
 from service.http.stream.session import StreamSession
-from service.http.tenant_counts import EVERYONE
 from service.outputs.chunks import embeddings_ask
 from service.outputs.dense import DenseAsk, VectorFormat
 
-NDJSON = "application/x-ndjson"
+NDJSON = b"application/x-ndjson"
 
 BATCHES = 4
 """Tokens under way, in batches of the engine: one runs, one is ready, one is made, one is written."""
@@ -49,7 +48,7 @@ COMPONENT_BYTES = 4
 """Of one component of a vector, at most."""
 
 HEADERS = [
-    (b"content-type", NDJSON.encode()),
+    (b"content-type", NDJSON),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
@@ -181,9 +180,9 @@ ROUTE = Route(
     ),
     query=StreamOptions,
     request=StreamLine,
-    request_media_type=NDJSON,
+    request_media_type=NDJSON.decode(),
     response=StreamAnswer,
-    media_type=NDJSON,
+    media_type=NDJSON.decode(),
     error_statuses=(400, 401, 404, 414, 415, 429, 431, 500, 503),
     headers=("x-model-fingerprint", "x-total-time"),
     request_examples={

@@ -17,6 +17,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamEnd
 from schemas.parsing.rule_error import RuleError
 from service import metrics
+from service.accounting import NOTED, Stages, stage
 from service.errors import ModelError, ServiceError, UnavailableError
 from service.fairness.threads import LoopTimeSlices
 from service.front.admission.shared_table import Load
@@ -31,7 +32,6 @@ from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
 from service.http.stream.lines import InputLine, LineSplitter
 from service.outputs.dense import DenseAsk
-from service.stages import note_inside, open_stages, stage
 
 logger = logging.getLogger("cenote.stream")
 
@@ -118,9 +118,9 @@ class StreamSession:
             self.tally.num_lines = item.index + 1
 
     async def _answer(self, group: Sequence[Item], load: Load) -> None:
-        stages = open_stages()  # of this group's task alone: those of the whole stream would overlap
+        NOTED.set(stages := Stages())  # of this group's task alone: those of the whole stream would overlap
         try:
-            results = await self._results(group)
+            results = await self._results(group, stages)
             with stage("write"):
                 await self._write(group, results)
         finally:
@@ -128,13 +128,13 @@ class StreamSession:
         for name, ms in stages.ms().items():
             metrics.STAGE_SECONDS.observe(name, ms / 1e3)
 
-    async def _results(self, group: Sequence[Item]) -> list[InputResult | RuleError]:
+    async def _results(self, group: Sequence[Item], stages: Stages) -> list[InputResult | RuleError]:
         """The vector or the error of each item, in the group's order."""
         requests = [item.request for item in group if isinstance(item.request, EmbeddingRequest)]
-        results = iter(await self._embed(requests) if requests else ())
+        results = iter(await self._embed(requests, stages) if requests else ())
         return [next(results) if isinstance(item.request, EmbeddingRequest) else item.request for item in group]
 
-    async def _embed(self, requests: Sequence[EmbeddingRequest]) -> Sequence[InputResult]:
+    async def _embed(self, requests: Sequence[EmbeddingRequest], stages: Stages) -> Sequence[InputResult]:
         caller = replace(self.caller, deadline_s=time.monotonic() + self.caller.patience_s)
         try:
             job = self.online.reader.lines_job(requests, (self.ask,), caller.tenant)
@@ -144,7 +144,7 @@ class StreamSession:
         except Exception:
             logger.exception("lines of a stream failed", extra={"request_id": self.tally.request_id})
             return [ModelError("internal_error", BUG)] * len(requests)
-        note_inside(result.queue_ms, result.inference_ms)
+        stages.inside_ms.update(queue=result.queue_ms, inference=result.inference_ms)
         return result.inputs
 
     async def _write(self, group: Sequence[Item], results: Sequence[InputResult | RuleError]) -> None:

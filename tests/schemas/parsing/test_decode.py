@@ -56,7 +56,7 @@ def test_a_large_body_is_not_read_again() -> None:
         assert (error.code, error.param) == ("invalid_json", None)
 
 
-@pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b'{"inputs":' + b"[" * 1_000_000])
+@pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' * 20_000, b'{"inputs":' + b"[" * 100_000])
 @pytest.mark.parametrize("ignore_unknown", [False, True])
 def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) -> None:
     error = refusal(raw, ignore_unknown=ignore_unknown)

@@ -167,7 +167,7 @@ BREAKS = {
         Break(
             "a media type is not looked at, and its fault is not caught",
             1_500,
-            "service.http.body",
+            "service.http.request",
             around("check_kind", _asserted_kind),
         ),
     ),
@@ -181,7 +181,7 @@ BREAKS = {
         ),
     ),
     "slow_clients": (
-        Break("bodies have all the time they want", 80, "service.http.body", around("_read", _slow_bodies)),
+        Break("bodies have all the time they want", 80, "service.http.request", around("_read", _slow_bodies)),
         Break("heads have all the time they want", 80, CONNECTION, nothing("Connection._watch_reading")),
         Break("answers may wait indefinitely", 80, CONNECTION, nothing("Connection._check_writing")),
     ),

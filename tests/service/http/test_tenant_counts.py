@@ -4,7 +4,7 @@ import random
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from service.http.tenant_counts import MAX_NAMED, OTHER, TenantCounts
+from service.accounting import MAX_NAMED, OTHER, TenantCounts
 
 
 def shown(counts: TenantCounts, what: str = "inputs") -> dict[str, float]:

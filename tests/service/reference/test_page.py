@@ -119,7 +119,7 @@ def test_what_is_no_host_gets_into_no_page(host: str) -> None:
 @pytest.mark.parametrize("host", ["x.example", "x.example:8443", "10.0.0.1:80", "[::1]:8000", "localhost"])
 def test_a_host_becomes_the_address_of_the_calls(host: str) -> None:
     assert base_url("https", host) == f"https://{host}"
-    assert f"https://{host}/v1/embeddings" in own_page(base_url("https", host), None)
+    assert f"https://{host}/v1/embeddings" in own_page(base_url("https", host), "")
 
 
 def test_a_models_name_is_a_literal_in_the_page_whatever_it_holds() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from service.reference.literal import WIDTH, json_literal, python_literal
-from service.reference.model import TypeLink
+from service.reference.document import bounds, words
 from service.reference.page import highlight
-from service.reference.read import bounds, words
+from service.reference.snippets import WIDTH, json_literal, python_literal
 
 NUMBERS = {"type": "array", "items": {"type": "number"}}
 REF = {"$ref": "#/components/schemas/Content"}
@@ -24,18 +23,18 @@ VALUES: list[Any] = [
 @pytest.mark.parametrize(
     ("schema", "phrase"),
     [
-        ({"type": "string"}, ("string",)),
-        ({"type": ["string", "null"]}, ("string", " or ", "null")),
-        ({"type": "array", "items": NUMBERS}, ("list of ", "lists of ", "numbers")),
-        ({"type": "array", "items": REF}, ("list of ", TypeLink("Content"))),
-        (REF | {"description": "x"}, (TypeLink("Content"),)),
-        ({"oneOf": [REF, {"title": "Url", "type": "string"}]}, (TypeLink("Content"), " or ", "string")),
-        ({"type": "string", "enum": ["text"]}, ("`text`",)),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, ("map from string to ", "string")),
-        ({"type": "object", "additionalProperties": True}, ("any object",)),
+        ({"type": "string"}, "string"),
+        ({"type": ["string", "null"]}, "string or null"),
+        ({"type": "array", "items": NUMBERS}, "list of lists of numbers"),
+        ({"type": "array", "items": REF}, "list of [Content](#content)"),
+        (REF | {"description": "x"}, "[Content](#content)"),
+        ({"oneOf": [REF, {"title": "Url", "type": "string"}]}, "[Content](#content) or string"),
+        ({"type": "string", "enum": ["text"]}, "`text`"),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "map from string to string"),
+        ({"type": "object", "additionalProperties": True}, "any object"),
     ],
 )
-def test_a_type_in_words(schema: dict[str, Any], phrase: tuple[Any, ...]) -> None:
+def test_a_type_in_words(schema: dict[str, Any], phrase: str) -> None:
     assert words(schema) == phrase
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
+from service.accounting import NOTED, Stages, stage
 from service.errors import DeadlineError, ModelError, ServiceError, UnavailableError
 from service.fairness.threads import Steps
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
@@ -24,7 +25,6 @@ from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.prompt.prompt import Prompt
 from service.settings import Settings
-from service.stages import open_stages, stage
 from tests.service.front.inputs.test_reader import input_reader
 
 READER = input_reader()
@@ -133,7 +133,7 @@ def test_what_may_be_late_runs_whole_so_that_it_is_refused_before_anything_has_r
 
 def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
     async def noted() -> list[str]:
-        stages = open_stages()
+        NOTED.set(stages := Stages())
         await embedder_of(Engine()).embed(job_of(), SERVICE)
         return [name for name, *_ in stages.intervals]
 

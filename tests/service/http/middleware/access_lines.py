@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from service.deferred_accounting import DEFERRED
+from service.accounting import DEFERRED
 from tests.conftest import LiveServer
 
 

@@ -38,8 +38,10 @@ class Works:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.has_begun.set()
         message: Any = await receive()
-        while message["more_body"]:
+        while message.get("more_body"):
             message = await receive()
+        if message["type"] == "http.disconnect":
+            await asyncio.Event().wait()
         self.has_read.set()
         async with asyncio.timeout(self.deadline_s):
             await asyncio.Event().wait()

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.fairness.threads import FairThreads, LoopTimeSlices
-from service.http.body import MAX_BYTES_ON_LOOP
+from service.http.request import MAX_BYTES_ON_LOOP
 from service.http.stream.items import SLICE_LINES, ItemReader
 from service.http.stream.lines import InputLine, LineSplitter
 
