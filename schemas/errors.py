@@ -1,4 +1,4 @@
-"""The error bodies of every route, and the stable codes that clients may branch on."""
+"""The error bodies of every route, the stable codes that clients may branch on, and the error that breaks a rule."""
 
 from typing import Annotated, Literal, get_args
 
@@ -124,3 +124,21 @@ class CohereErrorResponse(Answer, frozen=True, kw_only=True):
         ),
     ]
     error: Annotated[ErrorBody, Meta(description="What went wrong.")]
+
+
+class RuleError(ValueError):
+    """A request breaks the contract. It carries what `service.errors.InputError` needs, and knows nothing of services.
+
+    Attributes:
+        code: the stable name, one of `ErrorCode`.
+        message: one sentence that names the field, what came and what is allowed; never the client's data.
+        param: path of the field at fault, such as `messages[0].content[1].image_url`, or None for the whole body.
+        index: which item of a batch is at fault, counted from 0, or None.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, *, param: str | None = None, index: int | None = None) -> None:
+        super().__init__(message)
+        self.code: ErrorCode = code
+        self.message = message
+        self.param = param
+        self.index = index

@@ -32,7 +32,7 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], config: 
         SettingsError: a name is unknown or a value invalid.
     """
     named = {
-        **_from_file(config),
+        **({} if config is None else _from_file(config)),
         **{
             name.removeprefix(PREFIX).lower(): (f"environment variable {name}", value)
             for name, value in environ.items()
@@ -86,9 +86,7 @@ def _notation(source: str, name: str) -> str:
     return f"{PREFIX}{name.upper()}" if source.startswith("environment") else name
 
 
-def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
-    if path is None:
-        return {}
+def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:  # missing, not UTF-8 or not TOML

@@ -12,10 +12,10 @@ from typing import TypeVar, cast
 import msgspec
 
 from schemas.base import Wire
+from schemas.errors import RuleError
 from schemas.parsing.explain import explain, is_unknown_field
 from schemas.parsing.lenient import lenient_body
 from schemas.parsing.reparse import convert_without_nulls, may_hold_nulls, read_broken
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.structure import MAX_UNCOUNTED_BYTES, check_structure
 
 _MARKS = {codecs.BOM_UTF8: " (BOM)", codecs.BOM_UTF16_LE: " of UTF-16", codecs.BOM_UTF16_BE: " of UTF-16"}

@@ -6,10 +6,9 @@ and only if they are short and plain.
 
 import re
 
-from schemas.errors import ErrorCode
+from schemas.errors import ErrorCode, RuleError
 from schemas.parsing.hints import meant_by, meant_value, shown
 from schemas.parsing.paths import choices, expectation, field_names, types_at
-from schemas.parsing.rule_error import RuleError
 
 # A client can write a field name that looks like msgspec's own ending. The narrow pattern keeps such a path harmless.
 _AT = r"(?: - at `\$(?P<path>(?:\.[a-z][a-z0-9_]{0,31}|\[\d{1,9}\]){0,16})`)?\Z"

@@ -16,9 +16,8 @@ from typing import NoReturn, TypeVar
 import msgspec
 
 from schemas.base import Wire
-from schemas.errors import ErrorCode
+from schemas.errors import ErrorCode, RuleError
 from schemas.parsing.explain import item_index, missing_field
-from schemas.parsing.rule_error import RuleError
 
 MAX_COMMAS_FOR_NULLS = 1 << 18
 """Commas, those inside texts included, of a body that is searched for nulls: some 50 MB while it is held."""

@@ -16,8 +16,8 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.image_embeds import ImageEmbedsRequest
 from schemas.endpoints.stream import StreamLine
 from schemas.endpoints.tokenize import TokenizeRequest, as_embedding_request
+from schemas.errors import RuleError
 from schemas.limits import MAX_INPUTS
-from schemas.parsing.rule_error import RuleError
 
 IDS_REFUSED = (
     "`input`: expected a string or an array of strings, got token ids. Ids of another tokenizer would give wrong "

@@ -6,8 +6,7 @@ from schemas.content.scored import RerankInput, RerankItem, ScoreInput
 from schemas.endpoints.rerank import AnyRerankRequest, RerankRequest
 from schemas.endpoints.rerank_v2 import CohereRerankRequest
 from schemas.endpoints.score import ScoreRequest
-from schemas.errors import ErrorCode
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import ErrorCode, RuleError
 from schemas.parsing.rules import check_one_source
 
 SIDES = (("queries", "documents"), ("text_1", "text_2"), ("data_1", "data_2"))

@@ -9,10 +9,10 @@ import msgspec
 from schemas.content.parts import Content
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamLine, StreamOptions
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
 from schemas.parsing.explain import explain
 from schemas.parsing.lenient import lenient_body
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.rules import check_stream_line
 
 MAX_OPTIONS = 64

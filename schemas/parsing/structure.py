@@ -7,8 +7,8 @@ meanwhile; counting brackets and commas costs a few milliseconds for the largest
 import re
 from collections.abc import Iterable, Iterator
 
+from schemas.errors import RuleError
 from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
-from schemas.parsing.rule_error import RuleError
 
 MAX_CONTAINERS = 64 + MAX_INPUTS * (2 + 2 * MAX_PARTS_PER_INPUT)
 """Arrays and objects of a body. Each item of the largest request has itself, its list and two objects for each part."""

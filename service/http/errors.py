@@ -16,8 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import Scope, Send
 from msgspec import UNSET
 
-from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType, RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
 from service.http.api_dialect import dialect_of, hint

@@ -11,7 +11,6 @@ from service.http.routes import (
     image_embeds,
     models,
     playground,
-    playground_pages,
     rerank,
     score,
     tei,
@@ -43,7 +42,7 @@ ROUTE_HANDLERS = (
     *(route.handler for route in ROUTES),
     document.get_llms_txt,
     playground.get_playground_file,
-    playground_pages.render_playground_pages,
+    playground.render_playground_pages,
 )
 """All that the app answers: besides the operations what the playground's page loads and asks, and the index for
 language models. No client calls those."""

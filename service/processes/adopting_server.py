@@ -56,7 +56,7 @@ class AdoptingServer(DrainingServer):
             self._limits,
             self._turns,
             self._places,
-            arrival,
+            lambda _: arrival,
             config=self.config,
             server_state=self.server_state,
             app_state=self.lifespan.state,

@@ -104,7 +104,7 @@ def snippets(operation: Node, example: Node) -> list[Snippet]:
 
 def _media_type(operation: Node) -> str:
     """Of the success answer, the first where there are several."""
-    return next(iter(operation["responses"]["200"]["content"]))
+    return str(next(iter(operation["responses"]["200"]["content"])))
 
 
 def _url(operation: Node) -> str:

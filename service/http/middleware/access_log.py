@@ -16,8 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from service import metrics
 from service.accounting import DEFERRED, NOTED
 from service.front.serving.serving import Serving
-from service.http.middleware.trace_context import trace_context
-from service.http.middleware.tracing import FinishedRequest, Tracing
+from service.http.middleware.tracing import FinishedRequest, Tracing, trace_context
 from service.http.request import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
 from service.http.route_table import LABELS
 from service.statuses import CODES

@@ -1,17 +1,18 @@
-"""One span per request, with its stages as children, sent by OTLP over HTTP. Needs the extra `otel`.
+"""The W3C trace of a request, and one span for each request, with its stages as children, sent by OTLP over HTTP.
 
-Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported before there is a `Tracing`,
+Needs the extra `otel`. Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported before there is a `Tracing`,
 which is made only when `--otlp-endpoint` is set.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from service.accounting import Stages
-from service.http.middleware.trace_context import TraceContext
 from service.settings import SettingsError
 
 logger = logging.getLogger("cenote.server")
@@ -19,8 +20,44 @@ logger = logging.getLogger("cenote.server")
 FIRST_SERVER_ERROR = 500
 SAY_EVERY_S = 60.0
 """Between two log lines about a collector that takes no spans."""
+_TRACEPARENT = re.compile(
+    rb"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<parent>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
+)
+
 EXPORTER = "opentelemetry.exporter"
 """Of the library's loggers, those that say why an export failed: each try, each batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """A trace and the caller's place in it.
+
+    Attributes:
+        trace_id: 32 lower-case hex digits, not all zero.
+        parent_id: 16 of them: the caller's span.
+        is_sampled: the caller records it.
+    """
+
+    trace_id: str
+    parent_id: str
+    is_sampled: bool
+
+
+def trace_context(sent: bytes) -> TraceContext | None:
+    """The `traceparent` of a request; None where it is malformed: the request is served all the same.
+
+    Source: W3C Trace Context (2021), section 3.2. It defines no response header.
+    """
+    sent = sent.strip()
+    found = _TRACEPARENT.match(sent)
+    if found is None or found["version"] == b"ff":
+        return None
+    rest = sent[found.end() :]
+    if rest and (found["version"] == b"00" or not rest.startswith(b"-")):  # later versions may append fields
+        return None
+    if not int(found["trace"], 16) or not int(found["parent"], 16):
+        return None
+    return TraceContext(found["trace"].decode(), found["parent"].decode(), bool(int(found["flags"], 16) & 1))
 
 
 class FinishedRequest(NamedTuple):

@@ -46,7 +46,7 @@ async def rerank_v1(call: Call[RerankRequest]) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v1, Jina and vLLM."""
     body = call.body
     check_rerank_request(body)
-    done = await score_call(call, _comparison(call, body), body.model)
+    done = await score_call(call, _comparison(call, body))
     return await answer(call, done.scores.result, lambda: in_parts(_response(done, body)), done.fingerprint)
 
 
@@ -56,7 +56,7 @@ async def rerank_v2(call: Call[CohereRerankRequest]) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v2."""
     check_rerank_request(call.body)
     body = RerankRequest(**{name: getattr(call.body, name) for name in CohereRerankRequest.__struct_fields__})
-    done = await score_call(call, _comparison(call, body), body.model)
+    done = await score_call(call, _comparison(call, body))
     return await answer(call, done.scores.result, lambda: in_parts(_response_v2(done, body)), done.fingerprint)
 
 
@@ -69,7 +69,7 @@ async def rerank(call: Call[AnyRerankRequest]) -> ASGIApp:
     asked = _comparison(call, body, "texts" if is_texts else "documents")
     if call.body.truncate is False:
         asked = replace(asked, cut_side=None)
-    done = await score_call(call, asked, body.model)
+    done = await score_call(call, asked)
 
     respond = _ranks if is_texts else _response
     return await answer(call, done.scores.result, lambda: in_parts(respond(done, body)), done.fingerprint)

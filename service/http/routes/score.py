@@ -31,7 +31,7 @@ async def score(call: Call[ScoreRequest]) -> ASGIApp:
     queries_name, documents_name = sides_of(body)
     queries = Side(queries_name, getattr(body, queries_name), body.max_tokens_per_query or 0)
     documents = Side(documents_name, getattr(body, documents_name), body.max_tokens_per_doc or 0)
-    done = await score_call(call, comparison(body, queries, documents), body.model)
+    done = await score_call(call, comparison(body, queries, documents))
     return await answer(call, done.scores.result, lambda: in_parts(_response(done)), done.fingerprint)
 
 
@@ -56,17 +56,14 @@ class ScoredCall:
     fingerprint: str
 
 
-async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> ScoredCall:
+async def score_call(call: Call[Any], asked: Comparison) -> ScoredCall:
     """Score what `asked` holds, for this route and those of `rerank`.
-
-    Args:
-        model: that the request names.
 
     Raises:
         ServiceError: an input is at fault, or the service cannot take it now.
     """
-    online = call.serving.find(model, "score")
-    name = model or online.model.name
+    online = call.serving.find(call.body.model, "score")
+    name = call.body.model or online.model.name
     scores = await scores_of(online, asked, call.caller)
     made_by = online.fingerprint_as_written if asked.part_order == "as_written" else online.fingerprint
     return ScoredCall(call.context.id, name, asked.documents, scores, made_by)

@@ -11,10 +11,12 @@ import asyncio
 import socket  # noqa: TID251  # of our own server
 import struct
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
 import h11
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER, HIGH_WATER_LIMIT, FlowControl
@@ -24,16 +26,18 @@ from uvicorn.server import ServerState
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
-from service.http.errors import error_answer, retry_headers
-from service.http.request import WHOLE_BODY, open_request
+from service.http.errors import error_answer, refuse, retry_headers
+from service.http.middleware.allow_lists import AllowedOrigins
+from service.http.request import PROBES, WHOLE_BODY, open_request
 from service.http.server.hang_up import HangUp
 from service.http.server.http1 import Http1
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
 from service.http.server.peers import Arrival
 from service.http.server.places import Line, Places
-from service.http.server.probes_only import ProbesOnly, too_many_connections
 
 SPARE_HEAD_TIMEOUT_S = 2.0
+RETRY_S = 2
+"""After which a client above the limit of connections may come back."""
 
 MAX_UNSENT_BYTES = 1 << 17
 """Of one connection, in the system's buffer; its own bound is 4 MB, for each of a thousand slow clients."""
@@ -48,7 +52,7 @@ REFUSALS: dict[int, tuple[ErrorCode, str]] = {
 }
 """Error by status for a head that is refused; any other status counts as 400."""
 
-Phase = Literal["head", "drain", "write"]
+Phase = Literal["idle", "head", "drain", "write"]
 
 
 class Flow(FlowControl):
@@ -73,7 +77,7 @@ class Connection(H11Protocol):
         limits: of one connection, and of all.
         turns: the server's, for bodies in chunks.
         places: the server's, of which it needs one.
-        arrival: whose it is, and whether it may have a place; found here where None.
+        arrival_of: says of an address whose a connection is, and whether it may have a place.
     """
 
     conn: Http1  # type: ignore[assignment]  # which has all of h11's that uvicorn calls
@@ -84,7 +88,7 @@ class Connection(H11Protocol):
         limits: ConnectionLimits,
         turns: ChunkTurns,
         places: Places,
-        arrival: Arrival | None,
+        arrival_of: Callable[[str], Arrival],
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
@@ -95,11 +99,11 @@ class Connection(H11Protocol):
         self._limits = limits
         self._turns = turns
         self._places = places
-        self._arrival = arrival
+        self._arrival_of = arrival_of
         self._line: Line = Line()
         self._hang_up = HangUp(self)
         self._head_timeout_s = limits.head_timeout_s
-        self._phase: Phase | None = None
+        self._phase: Phase = "idle"
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
         self._ignores_input = False
@@ -114,8 +118,7 @@ class Connection(H11Protocol):
         if sys.platform == "linux":  # bounds what cannot be sent yet, not what is on its way to the client: tcp(7)
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
-        arrival = self._arrival or self._places.arrival(self.client and self.client[0])
-        place = self._places.take(self, arrival)
+        place = self._places.take(self, self._arrival_of(self.client[0] if self.client else ""))
         if place is None:
             self._refuse(too_many_connections(), 503)
             return
@@ -272,22 +275,22 @@ class Connection(H11Protocol):
             self._line.pop(self, None)
         elif self not in self._line:
             self._line[self] = None
-        phase: Phase | None
+        phase: Phase = "idle"
         if self.transport.is_closing():
-            phase = None
+            pass
         elif self._ignores_input:
             phase = "drain"
         elif self.conn.their_state is h11.IDLE:
-            phase = "head" if self.cycle is None or self.conn.came else None
-        else:
-            phase = "drain" if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete else None
+            phase = "head" if self.cycle is None or self.conn.came else "idle"
+        elif self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
+            phase = "drain"
         if phase == self._phase:
             return
         self._phase = phase
         if self._reading is not None:
             self._reading.cancel()
         timeout_s = self._head_timeout_s if phase == "head" else self._limits.drain_timeout_s
-        self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase else None
+        self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase != "idle" else None
 
     def _give_up(self, phase: Phase) -> None:
         metrics.SLOW_CONNECTIONS.labels(phase).inc()
@@ -311,3 +314,35 @@ class Connection(H11Protocol):
             self._writing = self.loop.call_later(wait_s, self._check_writing, reader)
         else:
             self._give_up("write")
+
+
+def too_many_connections() -> UnavailableError:
+    """The refusal above the limit."""
+    message = "the server has as many connections as it takes; come back, or use fewer and keep them open"
+    return UnavailableError("too_many_connections", message, retry_after_s=RETRY_S)
+
+
+class ProbesOnly:
+    """ASGI middleware of a connection above the limit: its one request is answered if it is a probe's."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        inner: Any = getattr(app, "app", app)  # uvicorn's middleware for proxies' headers stands around ours
+        self._refusing: ASGIApp = inner.around(_refuse_many) if isinstance(inner, AllowedOrigins) else _refuse_many
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a probe on, or refuse the request; its connection ends either way."""
+
+        async def send_last(message: Message) -> None:
+            if message["type"] == "http.response.start" and CLOSE_HEADER not in message["headers"]:
+                message["headers"] = [*message["headers"], CLOSE_HEADER]
+            await send(message)
+
+        await (self._app if scope["path"] in PROBES else self._refusing)(scope, receive, send_last)
+
+
+async def _refuse_many(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == ScopeType.HTTP:
+        error = too_many_connections()
+        metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
+        await refuse(scope, send, error, retry_headers(error) | {"x-request-id": open_request(scope).id})

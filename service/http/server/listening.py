@@ -150,7 +150,7 @@ def peer_rule(settings: Settings) -> PeerRule:
 def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
     """Uvicorn's configuration for an app on a port."""
     limits, places = connection_limits(settings), Places(peer_rule(settings))
-    protocol: Any = partial(Connection, limits, ChunkTurns(), places, None)  # uvicorn only ever calls it
+    protocol: Any = partial(Connection, limits, ChunkTurns(), places, places.arrival)  # uvicorn only ever calls it
     return uvicorn.Config(
         app,
         host=settings.host,

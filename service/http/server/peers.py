@@ -79,10 +79,10 @@ class PeerRule:
         Raises:
             SettingsError: `--proxies` names what is no address and no network.
         """
-        return cls(max_connections, max(1, max_connections // 2), _networks(settings.proxies))
+        return cls(max_connections, max(1, max_connections // 2), _networks(settings.proxies or ""))
 
-    def arrival(self, address: str | None, tallies: Iterable[Tally]) -> Arrival:
-        """A connection from an address, beside those that are counted; None where it has disconnected already."""
+    def arrival(self, address: str, tallies: Iterable[Tally]) -> Arrival:
+        """A connection from an address, beside those that are counted; no address where it has disconnected already."""
         peer = _peer(address, self.proxies) if address else GONE
         num = num_of_peer = 0
         for tally in tallies:
@@ -103,9 +103,9 @@ def _peer(address: str, proxies: tuple[IPv4Network | IPv6Network, ...]) -> str:
     return str(ip) if ip.version == 4 else str(IPv6Network((int(ip), PEER_BITS), strict=False))
 
 
-def _networks(text: str | None) -> tuple[IPv4Network | IPv6Network, ...]:
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
-        return tuple(ip_network(part.strip()) for part in text.split(",")) if text is not None else ()
+        return tuple(ip_network(part.strip()) for part in text.split(",")) if text else ()
     except ValueError as error:
         wanted = "expected addresses or networks separated by commas, such as 10.0.0.7,10.1.0.0/16"
         raise SettingsError(f"--proxies: {wanted}: {error}") from None

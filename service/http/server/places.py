@@ -67,16 +67,14 @@ class Places:
         self._spare: Line = OrderedDict()
         self._num_spare = 0
 
-    def arrival(self, address: str | None) -> Arrival:
+    def arrival(self, address: str) -> Arrival:
         """A new connection from an address, where no other process counts any."""
         return self._rule.arrival(address, [self.tally])
 
     def take(self, guest: Guest, arrival: Arrival) -> Place | None:
         """A place for a new connection, which waits from now on; None where there is none, not even a spare one."""
         peer, verdict = arrival
-        if verdict is ArrivalVerdict.FREE or self._make_room(
-            peer if verdict is ArrivalVerdict.PEER_HAS_ITS_SHARE else None
-        ):
+        if verdict is ArrivalVerdict.FREE or self._make_room(arrival):
             self.tally.change(peer, 1)
             if verdict is not ArrivalVerdict.FREE:
                 self._changed(peer, 1)
@@ -104,11 +102,14 @@ class Places:
             del self._lines[place.peer]
         self._changed(place.peer, -1)
 
-    def _make_room(self, peer: str | None) -> bool:
-        """Have a connection of this peer make way, or of the peer that has the most among those that wait."""
-        if peer is None:
+    def _make_room(self, arrival: Arrival) -> bool:
+        """Have a connection make way: of a peer that has its share, or of the one that has the most and waits."""
+        peer = arrival.peer
+        if arrival.verdict is not ArrivalVerdict.PEER_HAS_ITS_SHARE:
             waiting = [one for one, line in self._lines.items() if line]
-            peer = max(waiting, key=self.tally.of.__getitem__, default=None)
+            if not waiting:
+                return False
+            peer = max(waiting, key=self.tally.of.__getitem__)
         return peer in self._lines and self._first_makes_way(self._lines[peer])
 
     def _first_makes_way(self, line: Line) -> bool:

@@ -9,8 +9,7 @@ from msgspec import UNSET
 
 from schemas.endpoints.embeddings import Embedding
 from schemas.endpoints.stream import StreamEnd, StreamFailure, StreamVector
-from schemas.errors import ErrorBody
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import ErrorBody, RuleError
 from service import metrics
 from service.accounting import EVERYONE
 from service.errors import ServiceError
@@ -61,7 +60,7 @@ class StreamTally:
         written = cast(Embedding, self.vector_format.json(vector.rows[self.vector_format.dtype]))
         return StreamVector(
             index=item.index,
-            id=UNSET if item.id is None else item.id,
+            id=item.id,
             embedding=written,
             truncated=prompt.truncated,
             prompt_tokens=len(prompt.plan.ids),
@@ -72,7 +71,7 @@ class StreamTally:
 
     def _failure(self, item: Item, error: ServiceError | RuleError) -> StreamFailure:
         body = line_error(error, item.index, self.request_id)
-        return StreamFailure(index=item.index, id=UNSET if item.id is None else item.id, error=body)
+        return StreamFailure(index=item.index, id=item.id, error=body)
 
     def end(self, model: str, fingerprint: str, error: ServiceError | None) -> StreamEnd:
         """The last line; `error` says why the body was not read to its end."""

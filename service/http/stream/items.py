@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from msgspec import UNSET, UnsetType
+
 from schemas.endpoints.embeddings import EmbeddingRequest
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import RuleError
 from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads, LoopTimeSlices
@@ -39,13 +41,13 @@ class Item:
 
     Attributes:
         index: which line of the body.
-        id: the client's name for it, or None.
+        id: the client's name for it.
         num_bytes: of the line.
         request: of the line, or its error.
     """
 
     index: int
-    id: str | None
+    id: str | UnsetType
     num_bytes: int
     request: EmbeddingRequest | RuleError | ServiceError
 
@@ -112,24 +114,25 @@ class ItemReader:
     def _slice(self, lines: Iterator[InputLine | None]) -> tuple[list[Item | InputLine], bool]:
         """The next lines, and whether there may be more; long ones are not read yet."""
         taken = list(islice(lines, SLICE_LINES))
-        some = [self._item(line) if line.num_bytes <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
+        some = [self._item(line) if len(line.raw) <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
         return some, len(taken) == SLICE_LINES
 
     async def _read_in_thread(self, line: InputLine) -> Item:
-        return await self.bodies.run(lambda: self._item(line), line.num_bytes)
+        return await self.bodies.run(lambda: self._item(line), len(line.raw))
 
     def _item(self, line: InputLine) -> Item:
-        if line.raw is None:
+        if not line.raw:
             message = f"line {line.index + 1}: expected at most {self.max_bytes} bytes, got more"
-            return Item(line.index, None, 0, InputError("body_too_large", message))
+            return Item(line.index, UNSET, 0, InputError("body_too_large", message))
         try:
             read = read_line(line.raw, ignore_unknown=self.ignore_unknown)
         except RuleError as error:
-            return Item(line.index, None, len(line.raw), _of_line(error, line.index))
+            return Item(line.index, UNSET, len(line.raw), _of_line(error, line.index))
+        id_ = UNSET if read.id is None else read.id
         try:
-            return Item(line.index, read.id, len(line.raw), line_request(read, self.base))
+            return Item(line.index, id_, len(line.raw), line_request(read, self.base))
         except RuleError as error:
-            return Item(line.index, read.id, len(line.raw), error)
+            return Item(line.index, id_, len(line.raw), error)
 
 
 def _of_line(error: RuleError, index: int) -> RuleError:

@@ -13,16 +13,11 @@ class InputLine:
 
     Attributes:
         index: which line of the body, counted from 0; blank ones count.
-        raw: without its newline; None when it is too long.
+        raw: without its newline; empty when it is too long.
     """
 
     index: int
-    raw: bytes | None
-
-    @property
-    def num_bytes(self) -> int:
-        """Of `raw`."""
-        return len(self.raw or b"")
+    raw: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ class LineSplitter:
         self._begun.append(part)
         self.num_held += len(part)
         if self.num_held > self._max_bytes:
-            yield InputLine(self.num_lines, None)
+            yield InputLine(self.num_lines, b"")
             self.drop()
 
     def _end(self, part: bytes) -> Iterator[InputLine | None]:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from litestar.types import Send
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamEnd
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import RuleError
 from service import metrics
 from service.accounting import NOTED, Stages, stage
 from service.errors import ModelError, ServiceError, UnavailableError
@@ -109,7 +110,7 @@ class StreamSession:
         try:
             self.window.hold_begun(self.splitter.num_held)
         except UnavailableError as error:
-            item = Item(self.splitter.num_lines, None, 0, error)
+            item = Item(self.splitter.num_lines, UNSET, 0, error)
             self.splitter.drop()
             self.window.hold_begun(0)
             load = load_of([item], self.vector_bytes)

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 
 TEXT = {"type": "text", "text": "a"}
 

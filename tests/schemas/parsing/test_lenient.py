@@ -10,8 +10,8 @@ from schemas.content.parts import Content, ImageUrl, ImageUrlPart, TextPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamOptions
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 
 BODY = {
     "model": "m",

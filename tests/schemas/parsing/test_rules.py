@@ -8,8 +8,8 @@ from schemas.content.messages import conversations
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.image_embeds import ImageEmbedsRequest
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.rules import check_embed_request, check_embedding_request, check_image_embeds_request
 
 USER = {"role": "user", "content": "a"}

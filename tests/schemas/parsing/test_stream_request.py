@@ -7,7 +7,7 @@ from schemas.content.messages import Message
 from schemas.content.parts import Content, TextPart
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamLine, StreamOptions
-from schemas.parsing.rule_error import RuleError
+from schemas.errors import RuleError
 from schemas.parsing.stream_request import base_request, line_request, read_line, read_options
 
 QUERY = b"model=builtin&instruction=find%20it&dimensions=64&normalize=false&truncate_prompt_tokens=-1"

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from schemas.errors import RuleError
 from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
 from schemas.parsing import structure
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.structure import MAX_COMMAS, MAX_CONTAINERS, check_structure
 
 LISTS = b"[" + b",".join([b"[]"] * 1_000_000) + b"]"

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.errors import RuleError
 from schemas.limits import MAX_INPUTS
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.rules import check_embedding_request, token_arrays
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from schemas.base import Wire
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 from schemas.parsing.rules import (
     check_embed_request,
     check_embed_v1_request,

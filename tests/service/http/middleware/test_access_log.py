@@ -13,8 +13,7 @@ import pytest
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.http.middleware.access_log import CLOSE, MAX_WRITE_BYTES, AccessLog
-from service.http.middleware.trace_context import trace_context
-from service.http.middleware.tracing import Tracing
+from service.http.middleware.tracing import Tracing, trace_context
 from service.http.request import PROBES
 from service.http.route_table import ROUTES
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter

@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.endpoints.image_embeds import ImageEmbedsRequest
+from schemas.errors import RuleError
 from schemas.parsing.decode import decode
-from schemas.parsing.rule_error import RuleError
 
 
 @pytest.mark.parametrize("kind", ["", '"type": "image_embeds", ', '"type": null, '])
