@@ -1,7 +1,7 @@
 """The W3C trace of a request, and one span for each request, with its stages as children, sent by OTLP over HTTP.
 
-Needs the extra `otel`. Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported before there is a `Tracing`,
-which is made only when `--otlp-endpoint` is set.
+Needs the extra `otel`. Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported
+before there is a `Tracing`, which is made only when `--otlp-endpoint` is set.
 """
 
 import logging
