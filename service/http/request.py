@@ -168,7 +168,8 @@ def reads(
             max_bytes = request.route_handler.resolve_request_max_body_size() or settings.max_body_bytes
             # Only received bytes are counted (`add_bytes`): who announces much and sends little holds little.
             to_come = Load(num_bytes=min(num_announced, max_bytes))
-            with serving.queue.take(caller.tenant, ONE_BODY, ONE_MORE, to_come) as lease:
+            lease = serving.queue.take(caller.tenant, ONE_BODY, ONE_MORE, to_come)
+            try:
                 if context.headers.get(b"content-type") != JSON or b"content-encoding" in context.headers:
                     check_kind(context, JSON)
                 with stage("body"):
@@ -182,6 +183,8 @@ def reads(
                     else:
                         body = await serving.bodies.run(lambda: _decode(chunks, type_, ignores), num_bytes)
                 return await handle(Call(serving, context, caller, body, num_bytes))
+            finally:
+                lease.close()
 
         return read_and_handle
 
