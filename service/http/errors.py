@@ -98,11 +98,6 @@ def retry_headers(error: ServiceError) -> dict[str, str]:
     return {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(spread_ms))}
 
 
-def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
-    """Answer a request that broke the contract."""
-    return _answer(request, error)
-
-
 def answer_framework_error(request: AnyRequest, error: HTTPException) -> Response[bytes]:
     """Answer what Litestar refuses before a handler runs: an unknown path, a wrong method, a body over the limit."""
     headers = dict(error.headers or {})
@@ -127,14 +122,6 @@ def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:
     return _answer(request, ModelError("internal_error", BUG))
 
 
-HANDLERS: dict[type[Exception] | int, Any] = {
-    ServiceError: answer_service_error,
-    RuleError: answer_rule_error,
-    HTTPException: answer_framework_error,
-    Exception: answer_bug,
-}
-
-
 def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response[bytes]:
@@ -142,6 +129,14 @@ def _answer(
         headers = {"connection": "close"}
     body = error_answer(error, request.scope)
     return Response(body, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
+
+
+HANDLERS: dict[type[Exception] | int, Any] = {
+    ServiceError: answer_service_error,
+    RuleError: _answer,
+    HTTPException: answer_framework_error,
+    Exception: answer_bug,
+}
 
 
 async def refuse(scope: Scope, send: Send, error: ServiceError, headers: Mapping[str, str]) -> None:

@@ -182,6 +182,7 @@ def reads(
                         body = decode(b"".join(chunks), type_, ignore_unknown=ignores)
                     else:
                         body = await serving.bodies.run(lambda: _decode(chunks, type_, ignores), num_bytes)
+                    chunks.clear()
                 return await handle(Call(serving, context, caller, body, num_bytes))
             finally:
                 lease.close()

@@ -7,10 +7,10 @@ from typing import Any
 from schemas.endpoints.health import Health
 from service import VERSION
 from service.http.answer_headers import HEADERS, RAW_HEADERS
+from service.http.request import MIN_TIMEOUT_S
 from service.http.route import Route
 from service.http.route_table import ROUTES
 from service.openapi.components import REF, build_components, component_of
-from service.openapi.parameters import header_of, parameters_of
 from service.statuses import CODES, REASONS, RETRY_AFTER, SHOULD_RETRY
 
 TAGS = {
@@ -46,6 +46,20 @@ SECURITY_SCHEMES = {
 """Two ways to send a key; a request that uses both is refused."""
 
 
+TIMEOUT = {
+    "name": "X-Request-Timeout",
+    "in": "header",
+    "required": False,
+    "description": "Seconds from the request's arrival until its answer is no longer wanted: it is 504 then, and work "
+    "not begun is dropped. The server's own limit applies if it is shorter, or if the header is absent.",
+    "schema": {"type": "number", "format": "float", "minimum": MIN_TIMEOUT_S},
+    "example": 2.5,
+}
+"""The one header of requests, besides the standard ones."""
+
+_FORMATS = {"integer": {"format": "int32"}, "number": {"format": "float"}, "string": {}}
+
+
 def build() -> dict[str, Any]:
     """The document in OpenAPI 3.1.0, with keys in a fixed order."""
     types = [
@@ -69,7 +83,7 @@ def build() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas | {"OpenApiDocument": _SELF},
-            "headers": {name: header_of(name) for name in HEADERS},
+            "headers": {name: _header(name, header) for name, header in HEADERS.items()},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -103,7 +117,7 @@ def _operation(route: Route, query: dict[str, Any]) -> dict[str, Any]:
     }
     if not route.protected:
         operation["security"] = []
-    if parameters := parameters_of(route, query):
+    if parameters := _parameters(route, query):
         operation["parameters"] = parameters
     if route.request is not None:
         body = _content(route.request, dict(route.request_examples), route.request_media_type)
@@ -145,3 +159,27 @@ def _error(route: Route, status: int) -> dict[str, Any]:
 
 def _headers(names: tuple[str, ...]) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _header(name: str, header: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "description": header["description"],
+        "required": name not in RAW_HEADERS,
+        "schema": {"type": header["type"], **_FORMATS[header["type"]]},
+        **{key: value for key, value in header.items() if key == "example"},
+    }
+
+
+def _parameters(route: Route, query: dict[str, Any]) -> list[dict[str, Any]]:
+    """Parameters in path, query (the properties of the schema `query`) and headers, in this order."""
+    text = {"type": "string"}
+    found = [_parameter(name, "path", about, text, "builtin") for name, about in route.parameters.items()]
+    for name, schema in query.get("properties", {}).items():
+        bare = {key: value for key, value in schema.items() if key not in ("description", "examples")}
+        found.append(_parameter(name, "query", schema["description"], bare, schema["examples"][0]))
+    return [*found, *([TIMEOUT] if route.takes_timeout else [])]
+
+
+def _parameter(name: str, place: str, about: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    head = {"name": name, "in": place, "required": place == "path", "description": about}
+    return head | {"schema": schema, "example": example}
