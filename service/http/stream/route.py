@@ -1,12 +1,8 @@
 """`POST /v1/embeddings/stream`."""
 
-from dataclasses import dataclass
-
-import msgspec
 from litestar import post
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp
 
-from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import (
     EXAMPLE_ID,
     StreamAnswer,
@@ -18,41 +14,16 @@ from schemas.endpoints.stream import (
 )
 from schemas.errors import ErrorBody
 from schemas.parsing.stream_request import base_request, read_options
-from service import metrics
-from service.accounting import EVERYONE
 from service.errors import UnavailableError
-from service.front.admission.shared_table import NOTHING, ONE_MORE, Load
-from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
+from service.front.admission.stream_bounds import StreamRateLimit
 from service.front.inputs.sources import embedding_truncation
-from service.front.serving.model_serving import Online
-from service.front.serving.serving import Serving, serving_of
-from service.front.tenant import Caller
+from service.front.serving.serving import serving_of
 from service.http.examples import COLORS, IMAGE_PART, TEXT_PART, VECTOR, example, sample, usage, user
 from service.http.request import AnyRequest, caller_of, check_kind, context_of
-from service.http.responses.answer import FINGERPRINT
 from service.http.route import Route
-from service.http.stream.answers import StreamTally
-from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
-from service.http.stream.items import ItemReader
-from service.http.stream.lines import LineSplitter
-from service.http.stream.session import StreamSession
+from service.http.stream.body import DRAINING_RETRY_S, GOING
+from service.http.stream.session import NDJSON, EmbeddingStream
 from service.outputs.chunks import embeddings_ask
-from service.outputs.dense import DenseAsk, VectorFormat
-
-NDJSON = b"application/x-ndjson"
-
-BATCHES = 4
-"""Tokens under way, in batches of the engine: one runs, one is ready, one is made, one is written."""
-
-COMPONENT_BYTES = 4
-"""Of one component of a vector, at most."""
-
-HEADERS = [
-    (b"content-type", NDJSON),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
-"""A proxy that buffers lines would defeat the stream; the last turns nginx's buffer off."""
 
 
 @post("/v1/embeddings/stream", status_code=200)
@@ -79,81 +50,6 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     caller = caller_of(context, serving.settings.request_timeout_s)
     rate_limit = StreamRateLimit(context.meter)
     return EmbeddingStream(serving, online, base, ask, caller, rate_limit, name)
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingStream:
-    """The ASGI app of one stream whose query is valid.
-
-    Attributes:
-        online: the model, as the stream found it.
-        base: fields that all lines share.
-        ask: of each line.
-        rate_limit: of its key.
-        name: the model's, as the query gave it.
-    """
-
-    serving: Serving
-    online: Online
-    base: EmbeddingRequest
-    ask: DenseAsk
-    caller: Caller
-    rate_limit: StreamRateLimit
-    name: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Of all its vectors."""
-        return self.online.fingerprint_as_written if self.base.part_order == "as_written" else self.online.fingerprint
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
-        context = context_of(scope)
-        tally = StreamTally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
-        lease = self.serving.queue.take(self.caller.tenant, NOTHING, ONE_MORE)
-        with lease, metrics.STREAMS.track_inprogress():
-            window = StreamWindow(self._limits(), lease, self.online.embedder.queue)
-            body = StreamBody(receive, self.serving, self.rate_limit, window)
-            await body.open()
-            made_by = (FINGERPRINT, self.fingerprint.encode())
-            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, made_by]})
-            await send({"type": "http.response.body", "body": b"", "more_body": True})  # sends the head
-            try:
-                end = await self._session(window, body, tally, send).run(self.name, self.fingerprint)
-            finally:
-                context.log_fields.update(tally.log_fields())
-            last = msgspec.json.encode(end) + b"\n"
-            await send({"type": "http.response.body", "body": last, "more_body": True})
-            if not body.is_silent:
-                await body.linger()
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _limits(self) -> Load:
-        settings = self.serving.settings
-        return Load(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
-
-    def _session(self, window: StreamWindow, body: StreamBody, tally: StreamTally, send: Send) -> StreamSession:
-        settings = self.serving.settings
-        return StreamSession(
-            online=self.online,
-            ask=self.ask,
-            caller=self.caller,
-            body=body,
-            splitter=LineSplitter(settings.max_body_bytes),
-            reader=ItemReader(
-                self.base,
-                settings.max_body_bytes,
-                self.serving.settings.unknown_fields == "ignore",
-                self.serving.turns,
-                self.serving.bodies,
-            ),
-            window=window,
-            rate_limit=self.rate_limit,
-            tally=tally,
-            turns=self.serving.turns,
-            send=send,
-            vector_bytes=self.ask.dimensions * COMPONENT_BYTES,
-        )
 
 
 _FAILURE = sample(
