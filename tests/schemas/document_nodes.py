@@ -1,7 +1,9 @@
-"""Every object of an OpenAPI document with its path."""
+"""Every object of an OpenAPI document with its path, and what a value breaks of a schema in it."""
 
 from collections.abc import Iterator
 from typing import Any
+
+import jsonschema
 
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -14,3 +16,9 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     elif isinstance(node, list):
         for i, value in enumerate(node):
             yield from walk(value, f"{path}/{i}")
+
+
+def errors_of(value: Any, schema: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """What a JSON value breaks of a schema of an OpenAPI 3.1 document."""
+    whole = {"components": document["components"], **schema}
+    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]

@@ -7,34 +7,20 @@ import msgspec
 import pytest
 
 from schemas.base import Wire
-from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
-from schemas.endpoints.embed import (
-    EmbedBilledUnits,
-    EmbedImage,
-    EmbedMeta,
-    EmbedResponse,
-    EmbedTokens,
-)
 from schemas.endpoints.embed_vectors import EmbedVectors
 from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
 from schemas.endpoints.health import Health
-from schemas.endpoints.image_embeds import ImageEmbedsData, ImageEmbedsResponse, ImageEmbedsUsage
+from schemas.endpoints.image_embeds import ImageEmbedsData
 from schemas.endpoints.models import ModelCard, ModelList
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
-from schemas.usage import Usage
 from service.http.examples import sample
 from service.http.route_table import ROUTES
 from service.openapi import build
 from service.openapi.components import component_name
+from tests.schemas.document_nodes import errors_of
 
-COMPONENTS = build()["components"]
-USAGE = msgspec.convert(sample(Usage), Usage)
-DATA = [
-    msgspec.convert(sample(EmbeddingData), EmbeddingData),
-    msgspec.convert(sample(EmbeddingData, index=1, embedding="AAAAPw==", truncated=True), EmbeddingData),
-]
+DOCUMENT = build()
 ERROR = ErrorBody(message="no", type="server_error", param=None, code="internal_error")
-BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
 NULLABLE = (
     *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames", "max_pdf_bytes"),
     *("revision", "matryoshka_dimensions", "default_instruction", "audio_rate_hz", "max_audio_bytes", "max_audio_s"),
@@ -53,69 +39,40 @@ AUDIO_CARD = msgspec.structs.replace(
     sparse_dimensions=30_522,
 )
 CARDS = [CARD, TEXT_CARD, AUDIO_CARD]
-ANSWERS = [
-    EmbeddingResponse(id="embd-1", created=1, model="m", data=DATA, usage=USAGE),
-    EmbedResponse(
-        id="1",
-        embeddings=EmbedVectors(float_=[[1.0]]),
-        texts=["a"],
-        meta=EmbedMeta(billed_units=BILLED, truncated_inputs=[]),
-    ),
-    EmbedResponse(
-        id="1",
-        embeddings=EmbedVectors(int8=[[-128]], uint8=[[255]], binary=[[-128]], ubinary=[[255]], base64=["AAAAPw=="]),
-        texts=[],
-        images=[EmbedImage(width=1, height=2, format="png", bit_depth=24)],
-        meta=EmbedMeta(billed_units=BILLED, truncated_inputs=[], tokens=EmbedTokens(input_tokens=7), warnings=["w"]),
-    ),
-    ImageEmbedsResponse(
-        id="imgemb-1",
-        created=1,
-        model="m",
-        data=[
-            ImageEmbedsData(
-                index=0,
-                part=ImageEmbedsPart(
-                    image_embeds=ImageEmbeds(image_embeds="AAAA", image_grid_thw=[1, 2, 2]), uuid="img-1"
-                ),
-                content_hash="00" * 32,
-                shape=[1, 768],
-                dtype="bfloat16",
-            ),
-            ImageEmbedsData(index=1, error=ERROR),
-        ],
-        usage=ImageEmbedsUsage(num_images=2, image_tokens=1, encoder_cache_hits=0, encoder_cache_misses=1),
-    ),
+ANSWERS: list[Any] = [
+    *(msgspec.convert(example["value"], r.response) for r in ROUTES for example in r.response_examples.values()),
+    EmbedVectors(int8=[[-128]], uint8=[[255]], binary=[[-128]], ubinary=[[255]], base64=["AAAAPw=="]),
+    msgspec.convert(sample(EmbeddingData, embedding="AAAAPw==", truncated=True), EmbeddingData),
+    ImageEmbedsData(index=1, error=ERROR),
     ModelList(data=CARDS, models=CARDS),
-    Health(status="ok"),
     Health(status="failed", detail="why"),
     ErrorResponse(error=ERROR),
     CohereErrorResponse(id="1", message="no", detail="no", error=ERROR),
 ]
+STRUCTS = [answer for answer in ANSWERS if isinstance(answer, msgspec.Struct)]  # a list has its items' types
 
 
 def schema_errors(value: Any, type_: type) -> list[str]:
-    schema = {"components": COMPONENTS, "$ref": f"#/components/schemas/{component_name(type_.__name__)}"}
-    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+    return errors_of(value, {"$ref": f"#/components/schemas/{component_name(type_.__name__)}"}, DOCUMENT)
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: type(a).__name__)
+@pytest.mark.parametrize("answer", STRUCTS, ids=lambda a: type(a).__name__)
 def test_an_answer_is_written_as_the_document_says(answer: msgspec.Struct) -> None:
     written = msgspec.json.decode(msgspec.json.encode(answer))
     assert schema_errors(written, type(answer)) == []
-    schema = COMPONENTS["schemas"][component_name(type(answer).__name__)]
+    schema = DOCUMENT["components"]["schemas"][component_name(type(answer).__name__)]
     assert set(written) <= set(schema["properties"])
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: type(a).__name__)
+@pytest.mark.parametrize("answer", STRUCTS, ids=lambda a: type(a).__name__)
 def test_an_answer_reads_back_to_what_it_was(answer: msgspec.Struct) -> None:
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
 
 
 def test_every_nullable_field_of_a_card_is_written_as_null_and_as_a_value() -> None:
-    properties = COMPONENTS["schemas"][component_name("ModelCard")]["properties"]
+    properties = DOCUMENT["components"]["schemas"][component_name("ModelCard")]["properties"]
     validators = {
-        name: jsonschema.Draft202012Validator({"components": COMPONENTS, **schema})
+        name: jsonschema.Draft202012Validator({"components": DOCUMENT["components"], **schema})
         for name, schema in properties.items()
     }
     nullable = {name for name, validator in validators.items() if validator.is_valid(None)}

@@ -4,10 +4,8 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
@@ -34,9 +32,9 @@ from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_r
 from service.http.route_table import ROUTES
 from service.openapi import build, render
 from service.statuses import CODES, REASONS
-from tests.schemas.document_nodes import walk
+from tests.conftest import ROOT
+from tests.schemas.document_nodes import errors_of, walk
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = build()
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 OBJECTS = {name: schema for name, schema in SCHEMAS.items() if "properties" in schema}
@@ -63,11 +61,6 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     ScoreRequest: check_score_request,
 }
 """The rules of each request that has some."""
-
-
-def errors_of(value: Any, schema: dict[str, Any]) -> list[str]:
-    whole = {"components": DOCUMENT["components"], **schema}
-    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]
 
 
 def operations() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -120,7 +113,7 @@ def test_every_request_example_decodes_and_keeps_the_rules(type_: Any, value: An
 
 @pytest.mark.parametrize(("schema", "value"), NAMED_EXAMPLES)
 def test_every_named_example_validates_against_its_schema(schema: dict[str, Any], value: Any) -> None:
-    assert errors_of(value, schema) == []
+    assert errors_of(value, schema, DOCUMENT) == []
 
 
 def test_the_examples_cover_every_form_of_request() -> None:
@@ -142,7 +135,7 @@ def test_every_request_property_has_an_example(name: str) -> None:
 def test_every_property_example_validates(name: str) -> None:
     for schema in OBJECTS[name]["properties"].values():
         for example in schema.get("examples", ()):
-            assert errors_of(example, schema) == []
+            assert errors_of(example, schema, DOCUMENT) == []
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

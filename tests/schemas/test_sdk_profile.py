@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
@@ -16,7 +15,7 @@ from service.openapi.components import component_name
 from service.openapi.named import NAMED
 from service.openapi.openapi30 import to_openapi30
 from tests.conftest import ROOT
-from tests.schemas.document_nodes import walk
+from tests.schemas.document_nodes import errors_of, walk
 
 FULL, SDK = build(), build_sdk()
 SCHEMAS: dict[str, Any] = SDK["components"]["schemas"]
@@ -31,11 +30,6 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 def sdk_errors(value: Any, schema: dict[str, Any]) -> list[str]:
     whole = {"components": SDK["components"], **schema}
     return [error.message for error in OAS30Validator(whole).iter_errors(value)]
-
-
-def full_errors(value: Any, schema: dict[str, Any]) -> list[str]:
-    whole = {"components": FULL["components"], **schema}
-    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]
 
 
 def bodies() -> Iterator[Any]:
@@ -130,7 +124,7 @@ def test_a_body_has_one_media_type_and_its_examples_are_also_the_documents(
     name = content["schema"].get("$ref", "").rsplit("/", 1)[-1]
     for example in content.get("examples", {}).values():
         assert sdk_errors(example["value"], content["schema"]) == []
-        assert full_errors(example["value"], FULL["components"]["schemas"][name]) == []
+        assert errors_of(example["value"], FULL["components"]["schemas"][name], FULL) == []
         if place == "request":
             decode(json.dumps(example["value"]).encode(), REQUESTS[operation])
     if place == "request":
@@ -143,7 +137,7 @@ def test_every_example_of_a_schema_is_also_the_documents(name: str, schema: dict
     full = FULL["components"]["schemas"][name]
     if schema is not SCHEMAS[name]:
         (full,) = [full["properties"][key] for key, p in SCHEMAS[name]["properties"].items() if p is schema]
-    assert full_errors(value, full) == []
+    assert errors_of(value, full, FULL) == []
 
 
 def test_every_request_field_of_the_profile_has_an_example() -> None:

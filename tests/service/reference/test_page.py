@@ -13,7 +13,7 @@ from service.reference.page import base_url, own_llms_txt, own_page, policy, ren
 from tests.conftest import ROOT
 
 VOID = {"meta", "input", "br", "link"}
-PAGES = {"/docs": render_page()}
+PAGE = render_page()
 
 
 class Outline(HTMLParser):
@@ -42,25 +42,20 @@ class Outline(HTMLParser):
         assert self._open.pop() == tag, f"{tag} at {self.getpos()}"
 
 
-@pytest.fixture(params=PAGES, name="path")
-def path_(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def test_every_route_is_on_the_page() -> None:
+    assert [route.path for route in ROUTES if route.path not in PAGE] == []
 
 
-def test_every_route_is_on_the_page(path: str) -> None:
-    assert [route.path for route in ROUTES if route.path not in PAGES[path]] == []
-
-
-def test_the_page_loads_nothing_and_runs_nothing(path: str) -> None:
-    outline = Outline(PAGES[path])
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    outline = Outline(PAGE)
     assert not outline.tags & {"script", "link", "img", "iframe", "object", "form"}
     assert not {name for name in outline.attributes if name.startswith("on")}
     assert "style" not in outline.attributes, "the policy allows no style but the one sheet"
     assert [link for link in outline.links if ":" in link or link.startswith("//")] == []
 
 
-def test_the_policy_allows_the_style_sheet_of_the_page_and_no_other(path: str) -> None:
-    (style,) = re.findall(r"<style>(.*?)</style>", PAGES[path], re.DOTALL)
+def test_the_policy_allows_the_style_sheet_of_the_page_and_no_other() -> None:
+    (style,) = re.findall(r"<style>(.*?)</style>", PAGE, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in policy()
     assert policy().startswith("default-src 'none';")
@@ -69,21 +64,20 @@ def test_the_policy_allows_the_style_sheet_of_the_page_and_no_other(path: str) -
     assert "@import" not in style
 
 
-def test_ids_are_unique_and_links_lead_to_them(path: str) -> None:
-    outline = Outline(PAGES[path])
+def test_ids_are_unique_and_links_lead_to_them() -> None:
+    outline = Outline(PAGE)
     assert len(outline.ids) == len(set(outline.ids))
-    docs = set(Outline(PAGES["/docs"]).ids)
     inside = {link.rpartition("#")[2] for link in outline.links if "#" in link}
     assert inside
-    assert inside <= docs
+    assert inside <= set(outline.ids)
     assert {link for link in outline.links if link.startswith("/")} - {
         link for link in outline.links if "#" in link
     } <= {route.path for route in ROUTES}
 
 
-def test_the_page_is_fit_for_a_phone_and_for_the_dark(path: str) -> None:
-    assert "width=device-width" in PAGES[path]
-    assert "prefers-color-scheme: dark" in PAGES[path]
+def test_the_page_is_fit_for_a_phone_and_for_the_dark() -> None:
+    assert "width=device-width" in PAGE
+    assert "prefers-color-scheme: dark" in PAGE
 
 
 def test_links_of_the_markdown_lead_to_headings_and_files() -> None:
