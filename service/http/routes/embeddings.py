@@ -27,8 +27,7 @@ from service.http.examples import (
     user,
 )
 from service.http.request import Call, reads
-from service.http.responses.answer import answer, in_parts
-from service.http.responses.raw_answer import ANY, VARY, is_answered_raw, raw_answer
+from service.http.responses.answer import ANY, VARY, answer, in_parts, is_answered_raw, raw_answer
 from service.http.route import Route
 from service.outputs.chunks import chunk_places, embeddings_ask
 from service.outputs.dense import VectorFormat

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.http.responses.raw_answer import prefers_bytes
+from service.http.responses.answer import prefers_bytes
 
 BYTES = [
     "application/octet-stream",
