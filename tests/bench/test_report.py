@@ -1,13 +1,13 @@
-"""The page and the JSON of a run."""
+"""Figures with their bars, held against numpy and numbers worked out by hand; the page and the JSON of a run."""
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.bench.figure import Bar, Figure, exactly
+from tests.bench.figure import Bar, Figure, Spread, difference, exactly, ratio, spread
 from tests.bench.report import render_page, replace_run, write_json
-from tests.bench.spread import Spread
 from tests.conftest import ROOT
 
 FIGURES = [
@@ -16,6 +16,32 @@ FIGURES = [
     Figure("absent", "E over F", None, "×", Bar("≥", 0.9), 0),
     Figure("told", "something", exactly(3), "ms"),
 ]
+
+
+def test_quartiles_are_numpys() -> None:
+    values = list(np.random.default_rng(1).exponential(size=37))
+    found = spread(values)
+    assert [found.low, found.median, found.high] == pytest.approx(np.quantile(values, [0.25, 0.5, 0.75]).tolist())
+
+
+def test_a_single_value_is_its_own_quartiles() -> None:
+    assert spread([3.0]) == Spread(3.0, 3.0, 3.0)
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    """A slowdown of a whole round leaves it as it is; a ratio of medians would show it."""
+    drift = [1.0, 5.0, 2.0, 9.0, 1.0]
+    assert ratio([3 * d for d in drift], [2 * d for d in drift]) == Spread(1.5, 1.5, 1.5)
+    assert difference([d + 0.25 for d in drift], drift) == Spread(0.25, 0.25, 0.25)
+    with pytest.raises(ValueError, match="zip"):
+        ratio([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize(("sign", "value", "verdict"), [
+    ("≥", 2.0, "holds"), ("≥", 2.1, "fails"), ("≤", 2.0, "holds"), ("≤", 1.9, "fails"),
+])  # fmt: skip
+def test_a_bar_is_held_against_the_median(sign: str, value: float, verdict: str) -> None:
+    assert Figure("f", "what", Spread(0, 2.0, 9), bar=Bar(sign, value)).verdict == verdict  # type: ignore[arg-type]
 
 
 def test_the_page_has_a_row_for_each_figure_and_says_what_fails() -> None:

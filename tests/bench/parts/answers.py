@@ -1,9 +1,8 @@
 """Large answers: thousands of vectors in one, as base64 and as numbers."""
 
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, difference
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
-from tests.bench.spread import difference
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 

@@ -6,10 +6,9 @@ With every vector kept the engine hardly computes, and what the front spends on 
 import os
 from pathlib import Path
 
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, spread
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
-from tests.bench.spread import spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 

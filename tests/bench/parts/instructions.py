@@ -1,10 +1,9 @@
 """One image under many instructions: the case that the encoder cache is for."""
 
-from tests.bench.figure import Bar, Figure, exactly
+from tests.bench.figure import Bar, Figure, exactly, ratio
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave
 from tests.bench.sides.service import Service
-from tests.bench.spread import ratio
 from tests.bench.stage import Stage
 from tests.bench.work import Work, instructed_body
 from tests.conftest import image

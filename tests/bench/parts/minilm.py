@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from tests.bench.agreement import check_agreement, check_tokens
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, Spread, ratio, spread
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.remote import RemoteSide
 from tests.bench.sides.side import Side
-from tests.bench.spread import Spread, ratio, spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 

@@ -10,12 +10,11 @@ from functools import cache
 
 from service.settings import Settings
 from tests.bench.agreement import check_tokens, least_cosine
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, ratio
 from tests.bench.parts.part import Part
 from tests.bench.prompts import PromptReader
 from tests.bench.rounds import Case, interleave
 from tests.bench.sides.over_http import OverHttp
-from tests.bench.spread import ratio
 from tests.bench.stage import Stage
 from tests.bench.work import Work, chat_body, ids_body, text_body
 from tests.conftest import image

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from service.checkpoint.hub import CHECKPOINT
 from tests.bench.agreement import check_tokens, max_difference
 from tests.bench.checkpoint import RERANKER, random_reranker
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, ratio, spread
 from tests.bench.parts.part import Part
 from tests.bench.parts.rerank import FAMILY, QUERY_TOKENS
 from tests.bench.rounds import Case, interleave
 from tests.bench.sides.over_http import OverHttp
-from tests.bench.spread import ratio, spread
 from tests.bench.stage import Stage
 from tests.bench.texts import TextMaker
 from tests.bench.work import Work

@@ -2,11 +2,10 @@
 
 from service.checkpoint.hub import CHECKPOINT
 from tests.bench.checkpoint import RERANKER, random_reranker
-from tests.bench.figure import Figure
+from tests.bench.figure import Figure, ratio
 from tests.bench.parts.instructions import counted
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave
-from tests.bench.spread import ratio
 from tests.bench.stage import Stage
 from tests.bench.texts import TextMaker
 from tests.bench.work import Work

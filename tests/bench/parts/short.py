@@ -2,10 +2,9 @@
 
 from functools import cache
 
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, difference, spread
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave
-from tests.bench.spread import difference, spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 

@@ -1,10 +1,9 @@
 """One batch of texts of mixed lengths: the service against sentence-transformers."""
 
 from tests.bench.agreement import check_agreement, check_tokens
-from tests.bench.figure import Bar, Figure
+from tests.bench.figure import Bar, Figure, ratio, spread
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
-from tests.bench.spread import ratio, spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 

@@ -3,10 +3,9 @@
 import numpy as np
 
 from tests.bench.agreement import max_difference
-from tests.bench.figure import Bar, Figure, exactly
+from tests.bench.figure import Bar, Figure, exactly, ratio, spread
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
-from tests.bench.spread import ratio, spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, image_body
 from tests.conftest import image
