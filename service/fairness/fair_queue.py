@@ -287,10 +287,6 @@ class TurnQueue(FairQueue[W]):
 
     _counts_ended = False
 
-    def join(self, waiter: W) -> None:
-        """Queue work."""
-        self.add(waiter.party.tenant, waiter.party.request, waiter.cost, waiter)
-
     def peek(self, without: Container[str] = ()) -> W | None:
         """The next that somebody waits for, of tenants that are not in `without`; None when there is none."""
         for queue in list(self._tenants.values()):

@@ -114,7 +114,7 @@ class FairRoom:
         """
         turn = asyncio.get_running_loop().create_future()
         piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, turn, EXTRA_S + EXTRA_TIMES * cost / NS)
-        self._waiting[size].join(piece)
+        self._waiting[size].add(piece.party.tenant, piece.party.request, cost, piece)
         self._wake()
         try:
             await piece.turn
@@ -237,7 +237,7 @@ class FairRoom:
                 break
             waiting.leave(piece, is_served=False)  # it came before its party was known to be slow
             piece.size, piece.cost = "long", max(piece.cost, round(expected_s * NS))
-            self._waiting["long"].join(piece)
+            self._waiting["long"].add(piece.party.tenant, piece.party.request, piece.cost, piece)
             self._looks_again = True
         has_room = piece is None or self._is_kept(seat, piece) or self._has_bytes(piece.num_bytes)
         if seat == "shared" and not has_room:

@@ -79,9 +79,9 @@ class PixelArena:
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:
         """Slots of these sizes, all or none; waits for its turn and for room."""
         lengths = [-(-size // ALIGN) * ALIGN for size in sizes]
-        turn = asyncio.get_running_loop().create_future()
-        waiting = SlotWaiter(CURRENT_PARTY.get(), sum(lengths), sizes, lengths, turn)
-        self._queue.join(waiting)
+        party, turn = CURRENT_PARTY.get(), asyncio.get_running_loop().create_future()
+        waiting = SlotWaiter(party, sum(lengths), sizes, lengths, turn)
+        self._queue.add(party.tenant, party.request, waiting.cost, waiting)
         self._hand_out()
         try:
             return await waiting.turn

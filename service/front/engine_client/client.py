@@ -11,7 +11,7 @@ import msgspec
 from service.engine_series import ClientSeries
 from service.errors import ModelError
 from service.fairness.fair_queue import CURRENT_PARTY
-from service.front.admission.drain_rate import DrainRate
+from service.front.admission.budget import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.engine_client.front_link import RESTARTING
 from service.front.engine_client.in_time import KeptQuestions

@@ -11,7 +11,7 @@ from typing import Protocol
 from service.decode.start import Decoders
 from service.engine_series import ClientSeries
 from service.errors import ServiceError
-from service.front.admission.drain_rate import DrainRate
+from service.front.admission.budget import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.engine_client.front_link import EngineState, FrontLink
 from service.front.job import EmbedResult

@@ -36,7 +36,7 @@ class Gate:
     async def take(self, party: Party) -> None:
         """Wait for a slot."""
         waiting = _Waiting(party, asyncio.get_running_loop().create_future())
-        self._queue.join(waiting)
+        self._queue.add(party.tenant, party.request, waiting.cost, waiting)
         self._wake()
         try:
             await waiting.turn

@@ -24,7 +24,7 @@ class Turns(TurnQueue[Work]):
     """Work by its name, taken as the engine takes what waits for it."""
 
     def put(self, tenant: str, request: int, cost: int, name: str) -> None:
-        self.join(Work(Party(tenant, request), cost, name))
+        self.add(tenant, request, cost, Work(Party(tenant, request), cost, name))
 
     def take_name(self) -> str:
         first = self.peek()
@@ -122,7 +122,7 @@ def test_those_who_may_not_are_passed_over_and_those_who_have_gone_forgotten() -
     turns = Turns()
     turns.put("a", 1, 1, "a")
     turns.put("b", 2, 5, "b")
-    turns.join(Work(Party("c", 3), 1, "gone", SimpleNamespace(cancelled=lambda: True)))
+    turns.add("c", 3, 1, Work(Party("c", 3), 1, "gone", SimpleNamespace(cancelled=lambda: True)))
     first = turns.peek(without={"a"})
     assert first is not None
     assert first.name == "b"

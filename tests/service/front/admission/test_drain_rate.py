@@ -2,8 +2,7 @@
 
 import pytest
 
-from service.front.admission.budget import EVERYBODY, QUEUE, Budget
-from service.front.admission.drain_rate import DrainRate
+from service.front.admission.budget import EVERYBODY, QUEUE, Budget, DrainRate
 from service.front.admission.shared_table import Load, SharedTable
 
 

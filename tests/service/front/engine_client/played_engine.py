@@ -8,7 +8,7 @@ from typing import cast
 from service.decode.image_decoder import ThreadDecoder
 from service.decode.start import Decoders
 from service.engine_series import ClientSeries
-from service.front.admission.drain_rate import DrainRate
+from service.front.admission.budget import DrainRate
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.client import EngineClient
