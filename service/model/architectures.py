@@ -3,7 +3,9 @@
 A family of an architecture that is here needs no line here.
 """
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from transformers import (
     Qwen3VLModel,
 )
 
+import service.model.heads
 from cenote_kernels import PoolingMode
 from service.checkpoint.clap_features import read_clap_features
 from service.checkpoint.colbert_files import colbert_form
@@ -33,16 +36,15 @@ from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.checkpoint.sparse_files import WEIGHT, read_splade
-from service.checkpoint.token_heads import find_heads, unused_ids
 from service.checkpoint.weight_files import SINGLE
 from service.errors import ModelError
 from service.model.backbone import Backbone
 from service.model.heads.dense_modules import DenseModules
-from service.model.heads.lexical import LexicalHead, read_head
+from service.model.heads.file_head import FileHead, Projection
 from service.model.heads.pooled import PooledHead
 from service.model.heads.score import ClassifierModules, answer_modules
 from service.model.heads.sparse import SparseHead, WeightTable
-from service.model.heads.tokens import Projection, TokensHead, load_projection
+from service.model.heads.tokens import TokensHead, load_projection
 from service.model.load import load_stock
 from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
@@ -53,6 +55,10 @@ from service.model.stock.text_encoder import TextEncoder
 from service.model.stock.tile_vlm import TileVlm
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.two_tower import TwoTower
+from service.outputs.kinds import KINDS, find_heads
+
+for _module in pkgutil.iter_modules(service.model.heads.__path__, "service.model.heads."):
+    importlib.import_module(_module.name)
 
 BARE = {r"^(?:vlm\.|qwen3vl\.)?(?:model\.)?(?=visual\.|language_model\.)": ""}
 """Names of tensors in the forms of ColQwen3's makers, to the stock module's."""
@@ -113,15 +119,10 @@ def _colbert(one: Source) -> Model:
 
 
 def _hybrid(one: Source) -> Model:
-    dense, found = _dense(one), find_heads(one.folder)
-    backbone, heads = dense.backbone, list(dense.heads.values())
-    if (path := found.get("multi")) is not None:
-        projection = read_head(path, backbone.width, backbone.width, one.device, backbone.dtype)
-        heads.append(TokensHead(projection, is_beside=True))
-    if (path := found.get("sparse")) is not None:
-        weights = read_head(path, 1, backbone.width, one.device, backbone.dtype)
-        heads.append(LexicalHead(weights, unused_ids(one.folder)))
-    return Model(backbone, *heads)
+    """A dense model with a head for each file of one beside its weights."""
+    dense, by_kind = _dense(one), {head.kind: head for head in FileHead.__subclasses__()}
+    found = [by_kind[KINDS[output].kind].read(path, dense.backbone) for output, path in find_heads(one.folder).items()]
+    return Model(dense.backbone, *dense.heads.values(), *found)
 
 
 def _splade(one: Source) -> Model:

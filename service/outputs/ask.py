@@ -79,6 +79,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         output: its name in profiles and `/v1/models`; empty where no model is asked for it by name.
         words: what a model gives of an input, for errors.
         types: of `/v2/embed` that it answers; the first is the default of a model that gives it first.
+        head_file: the file beside the weights, but for its ending, of a head that gives it beside a dense vector.
         needs: what it is made of.
         is_uniform: the inputs of a job have a prompt and a row of known length each.
         follows_tokens: its bytes follow from the tokens of all prompts; see `bytes_of`.
@@ -93,6 +94,7 @@ class OutputAsk(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     output: ClassVar[str] = ""
     words: ClassVar[str] = ""
     types: ClassVar[Sequence[EmbeddingType]] = ()
+    head_file: ClassVar[str] = ""
     needs: ClassVar[Needs] = "pooled"
     is_uniform: ClassVar[bool] = True
     follows_tokens: ClassVar[bool] = False

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Union, get_args
 
 import service.outputs
@@ -31,6 +32,19 @@ if TYPE_CHECKING:
 else:
     SentAsks = tuple[Union[tuple(kind for kind in _below(OutputAsk) if kind.__struct_config__.tag)], ...]  # noqa: UP007
 """Asks as `msgspec` reads them from the socket: it tells them apart by their tags."""
+
+
+def find_heads(folder: Path) -> dict[str, Path]:
+    """The files of heads beside a dense one's that are there, by the name of the output.
+
+    Source: FlagEmbedding `M3Embedder`, which saves them as `.pt`; a `.safetensors` twin is taken first.
+    """
+    found = {}
+    for kind in sorted(KINDS.values(), key=lambda kind: kind.kind):
+        places = (folder / f"{kind.head_file}{end}" for end in (".safetensors", ".pt") if kind.head_file)
+        if path := next(filter(Path.is_file, places), None):
+            found[kind.output] = path
+    return found
 
 
 def fits(offer: Offer, need: Need) -> bool:

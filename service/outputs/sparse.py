@@ -46,6 +46,7 @@ class SparseAsk(OutputAsk, frozen=True, tag="sparse"):
     output: ClassVar[str] = "sparse"
     words: ClassVar[str] = "a sparse vector"
     types: ClassVar[Sequence[EmbeddingType]] = ("sparse", "sparse_tokens")
+    head_file: ClassVar[str] = "sparse_linear"
     needs: ClassVar[Needs] = "all"
     is_uniform: ClassVar[bool] = False
     is_measured: ClassVar[bool] = True

@@ -50,6 +50,7 @@ class TokensAsk(VectorsAsk, frozen=True, tag="tokens"):
         "multi_ubinary",
         "multi_base64",
     )
+    head_file: ClassVar[str] = "colbert_linear"
     needs: ClassVar[Needs] = "all"
     is_uniform: ClassVar[bool] = False
     follows_tokens: ClassVar[bool] = True

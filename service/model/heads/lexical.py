@@ -10,20 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
-from service.errors import ModelError
-from service.model.backbone import StockRun
-from service.model.heads.head import Head, HeadRows, Ranges
-from service.model.heads.tokens import Projection
+from service.checkpoint.token_heads import unused_ids
+from service.model.backbone import Backbone, StockRun
+from service.model.heads.file_head import FileHead, Projection, read_projection
+from service.model.heads.head import HeadRows, Ranges
 from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.plan import TokenPlan
 from service.outputs.sparse import SPARSE, SparseAsk, pack_sparse
 
 
-class LexicalHead(Head):
-    """A `Head`: ``relu(projection(states))``.
+class LexicalHead(FileHead):
+    """A `Head` from a file: ``relu(projection(states))``.
 
     Args:
         unused_ids: tokens without a place in sparse vectors.
@@ -36,6 +35,11 @@ class LexicalHead(Head):
         self.hidden_size, self.num_parameters = projection.hidden_size, projection.num_parameters
         self._projection = projection
         self._unused_ids = list(unused_ids)
+
+    @classmethod
+    def read(cls, path: Path, backbone: Backbone) -> "LexicalHead":
+        """See `FileHead.read`."""
+        return cls(read_projection(path, 1, backbone), unused_ids(path.parent))
 
     @property
     def whole_ask(self) -> SparseAsk:
@@ -76,22 +80,3 @@ class LexicalHead(Head):
     def keep(self, rows: HeadRows) -> list[bytes | None]:
         """None of them: what is kept of a model is its first head's."""
         return [None] * len(rows.counts)
-
-
-def read_head(path: Path, num_out: int, width: int, device: torch.device, dtype: torch.dtype) -> Projection:
-    """A linear layer from a state dictionary; nothing but tensors is unpickled.
-
-    Raises:
-        ModelError: the file is damaged, holds something else, or has other shapes or number formats.
-    """
-    try:
-        tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-    except Exception as error:  # of pickle, zipfile, safetensors and torch
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError("internal_error", f"{path.name} cannot be read as tensors: {reason}") from error
-    shapes = {"weight": (num_out, width), "bias": (num_out,)}
-    is_tensors = isinstance(tensors, dict) and all(isinstance(one, torch.Tensor) for one in tensors.values())
-    found = {name: tuple(one.shape) for name, one in tensors.items()} if is_tensors else {}
-    if found != shapes or not all(one.is_floating_point() for one in tensors.values()):
-        raise ModelError("internal_error", f"{path.name} has {found or 'no tensors'}, expected {shapes} of floats")
-    return Projection(*(tensors[name].to(device, dtype) for name in ("weight", "bias")))

@@ -1,6 +1,7 @@
 """A row for each token, for late interaction: a projection of its hidden state."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,8 +10,9 @@ from torch.nn import functional
 
 from cenote_kernels import finish
 from service.checkpoint.late.token_projection import TokenProjection
-from service.model.backbone import StockRun
-from service.model.heads.head import Head, HeadRows, Modules, Ranges
+from service.model.backbone import Backbone, StockRun
+from service.model.heads.file_head import FileHead, read_projection
+from service.model.heads.head import HeadRows, Modules, Ranges
 from service.model.heads.token_pooling import pool_tokens
 from service.model.states import States
 from service.outputs.block import Rows
@@ -18,7 +20,7 @@ from service.outputs.plan import TokenPlan
 from service.outputs.tokens import TokensAsk
 
 
-class TokensHead(Head):
+class TokensHead(FileHead):
     """A `Head`: ``modules(states)``: template, text, visual tokens and what a query is filled with alike.
 
     Args:
@@ -31,6 +33,11 @@ class TokensHead(Head):
         self.hidden_size, self.num_parameters = modules.hidden_size, modules.num_parameters
         self._modules = modules
         self._is_beside = is_beside
+
+    @classmethod
+    def read(cls, path: Path, backbone: Backbone) -> "TokensHead":
+        """See `FileHead.read`."""
+        return cls(read_projection(path, backbone.width, backbone), is_beside=True)
 
     @property
     def whole_ask(self) -> TokensAsk:
@@ -69,25 +76,6 @@ class TokensHead(Head):
         ranges = {} if self._is_beside else ranges
         found = finish(torch.cat(parts), asks, num_vectors=[len(part) for part in parts], ranges=ranges)
         return [row and {TokensAsk.row + dtype: one for dtype, one in row.items()} for row in found]
-
-
-class Projection:
-    """`Modules` that are one linear layer, in the number format of the states."""
-
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """With `weight`, `[hidden_size, width]`."""
-        self.hidden_size = len(weight)
-        self.num_parameters = weight.numel() + (0 if bias is None else bias.numel())
-        self._weight, self._bias = weight, bias
-
-    @classmethod
-    def of(cls, linear: torch.nn.Linear) -> "Projection":
-        """On the weights of a module."""
-        return cls(linear.weight, linear.bias)
-
-    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
-        """`[rows, width]` to `[rows, hidden_size]`."""
-        return functional.linear(vectors, self._weight, self._bias)
 
 
 def load_projection(found: TokenProjection, device: torch.device, dtype: torch.dtype) -> torch.nn.Linear:

@@ -14,7 +14,7 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.checkpoint.sparse_files import is_splade
-from service.checkpoint.token_heads import find_heads
+from service.outputs.kinds import find_heads
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family

@@ -23,8 +23,6 @@ MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
 """No pooling: each token of a prompt has a vector, for late interaction."""
 SPLADE: Literal["splade"] = "splade"
 """The logits of a masked language model become weights of the vocabulary's entries: a sparse vector."""
-OutputKind = Literal["dense", "sparse", "multi", "score"]
-"""A kind of output, a class of `service.outputs`."""
 
 
 def input_types(default: str, **own: str) -> Mapping[str, str]:
@@ -133,7 +131,7 @@ class Profile:
     similarity: Similarity = "cosine"
     """Comparison of an embedder's query and document; with a vector for each token by MaxSim, whatever stands here
     but its mean over the query's vectors."""
-    token_heads: tuple[OutputKind, ...] = ()
+    token_heads: tuple[str, ...] = ()
     """Kinds of vector beside the dense one, that heads over all tokens give."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
@@ -143,11 +141,11 @@ class Profile:
     the logit itself."""
 
     @property
-    def outputs(self) -> tuple[OutputKind, ...]:
+    def outputs(self) -> tuple[str, ...]:
         """The kinds of output that it has, its own first."""
         if self.scoring is not None:
             return ("score",)
-        by_pooling: Mapping[Pooling, OutputKind] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
+        by_pooling: Mapping[Pooling, str] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
         return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
 
     @property
