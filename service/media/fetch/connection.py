@@ -10,7 +10,6 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, getaddrinfo, socket
 from typing import Literal, Protocol
@@ -114,14 +113,6 @@ MAX_ADDRESSES = 3
 """Most addresses of a name that are tried; they share the time to connect."""
 
 
-@dataclass(frozen=True, slots=True)
-class FetchConnection:
-    """Both ends of a stream."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-
 def client_context() -> ssl.SSLContext:
     """TLS as a client: certificates and names are verified, HTTP/1.1 is what we speak."""
     context = ssl.create_default_context()
@@ -132,8 +123,8 @@ def client_context() -> ssl.SSLContext:
 @asynccontextmanager
 async def connect_to(
     url: Url, addresses: Sequence[Address], tls: ssl.SSLContext, timeout_s: float
-) -> AsyncIterator[FetchConnection]:
-    """A connection for one exchange; closed at once however the `with` ends.
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Both ends of a connection for one exchange; closed at once however the `with` ends.
 
     Args:
         url: scheme and port, and the host that a certificate must be for.
@@ -143,12 +134,24 @@ async def connect_to(
         FetchError: no address answers, or the certificate is not the host's.
     """
     deadline_s = asyncio.get_running_loop().time() + timeout_s
-    connected = await _first_of(addresses[:MAX_ADDRESSES], url.port, timeout_s)
-    connection = await _streams(connected, url, tls, deadline_s)
+    connected, is_https = await _first_of(addresses[:MAX_ADDRESSES], url.port, timeout_s), url.scheme == "https"
     try:
-        yield connection
+        async with asyncio.timeout_at(deadline_s):
+            reader, writer = await asyncio.open_connection(
+                sock=connected,
+                limit=READ_BYTES,
+                ssl=tls if is_https else None,
+                server_hostname=url.host.text if is_https else None,
+            )
+    except BaseException as error:
+        connected.close()
+        if isinstance(error, OSError | TimeoutError):
+            raise FetchError("tls_failed") from error
+        raise
+    try:
+        yield reader, writer
     finally:
-        connection.writer.transport.abort()
+        writer.transport.abort()
 
 
 async def _first_of(addresses: Sequence[Address], port: int, timeout_s: float) -> socket:
@@ -172,22 +175,3 @@ async def _connected(address: Address, port: int) -> socket:
         opened.close()
         raise
     return opened
-
-
-async def _streams(connected: socket, url: Url, tls: ssl.SSLContext, deadline_s: float) -> FetchConnection:
-    is_https = url.scheme == "https"
-    try:
-        async with asyncio.timeout_at(deadline_s):
-            reader, writer = await asyncio.open_connection(
-                sock=connected,
-                limit=READ_BYTES,
-                ssl=tls if is_https else None,
-                server_hostname=url.host.text if is_https else None,
-            )
-    except (OSError, TimeoutError) as error:
-        connected.close()
-        raise FetchError("tls_failed") from error
-    except BaseException:
-        connected.close()
-        raise
-    return FetchConnection(reader, writer)

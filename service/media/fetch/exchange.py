@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import h11
 
 from service.errors import MediaError
-from service.media.fetch.connection import READ_BYTES, FetchConnection, FetchError
+from service.media.fetch.connection import READ_BYTES, FetchError
 from service.media.fetch.url import Url
 
 MAX_HEAD_BYTES = 16 * 1024
@@ -35,7 +35,8 @@ class Exchange:
         fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
     """
 
-    connection: FetchConnection
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
     min_bytes_per_s: int
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +58,8 @@ class Exchange:
         """
         request = h11.Request(method="GET", target=url.target, headers=[*_headers(url), *conditions.items()])
         sent = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
-        self.connection.writer.write(sent)
-        await self.connection.writer.drain()
+        self.writer.write(sent)
+        await self.writer.drain()
         for _ in range(MAX_INTERIM_ANSWERS):
             event = await self._next()
             if isinstance(event, h11.Response):
@@ -112,7 +113,7 @@ class Exchange:
         late_s = self._began_s + GRACE_S + self._num_bytes / self.min_bytes_per_s if self._num_bytes else None
         try:
             async with asyncio.timeout_at(late_s):
-                received = await self.connection.reader.read(READ_BYTES)
+                received = await self.reader.read(READ_BYTES)
         except TimeoutError:
             raise FetchError("too_slow") from None
         self._began_s = self._began_s or clock()

@@ -101,20 +101,17 @@ class Fetcher:
         """
         request = CURRENT_PARTY.get().request
         async with self._tenants.hold(tenant, Party(str(request), request)):
-            return await self._follow(url, tenant, take)
-
-    async def _follow(self, url: Url, tenant: bytes, take: Take) -> bytes:
-        left_s = self.policy.timeout_s  # waiting for a slot is not the host's fault
-        loop, party = asyncio.get_running_loop(), Party(tenant.hex(), CURRENT_PARTY.get().request)
-        for _ in range(self.policy.max_redirects + 1):
-            async with self._hosts.hold(url.host.text, party):
-                began_s = loop.time()
-                found = await self._checked_hop(url, tenant, take, left_s)
-                left_s -= loop.time() - began_s
-            if isinstance(found, bytes):
-                return found
-            url = found
-        return _fail(url, "too_many_redirects")
+            left_s = self.policy.timeout_s  # waiting for a slot is not the host's fault
+            loop, party = asyncio.get_running_loop(), Party(tenant.hex(), request)
+            for _ in range(self.policy.max_redirects + 1):
+                async with self._hosts.hold(url.host.text, party):
+                    began_s = loop.time()
+                    found = await self._checked_hop(url, tenant, take, left_s)
+                    left_s -= loop.time() - began_s
+                if isinstance(found, bytes):
+                    return found
+                url = found
+            return _fail(url, "too_many_redirects")
 
     async def _checked_hop(self, url: Url, tenant: bytes, take: Take, left_s: float) -> bytes | Url:
         try:
@@ -128,8 +125,8 @@ class Fetcher:
     async def _hop(self, url: Url, tenant: bytes, take: Take) -> bytes | Url:
         addresses = await self._judged_addresses(url)
         known = self.memory.find(tenant, url)
-        async with connect_to(url, addresses, self._tls, self.policy.connect_timeout_s) as connection:
-            exchange = Exchange(connection, self.policy.min_bytes_per_s)
+        async with connect_to(url, addresses, self._tls, self.policy.connect_timeout_s) as (reader, writer):
+            exchange = Exchange(reader, writer, self.policy.min_bytes_per_s)
             await exchange.ask(url, known.conditions if known else {})
             if known is not None and exchange.status == 304:
                 take(len(known.body))

@@ -60,33 +60,23 @@ def parse_host(text: str) -> Host:
     """
     lower = text.lower()
     if lower.startswith("["):
-        return _ipv6(lower)
+        inside = lower[1:-1] if lower.endswith("]") and "%" not in lower else ""
+        return _numeric(IPv6Address, inside, "a host in brackets that is no IPv6 address")
     labels = lower.split(".")
     if _LOOKS_NUMERIC.fullmatch(labels[-1]):
-        return _ipv4(lower)
+        quad = lower if _DOTTED_QUAD.fullmatch(lower) else ""
+        return _numeric(IPv4Address, quad, "a numeric host that is no IPv4 address of four decimal numbers")
     if len(lower) > _MAX_NAME_CHARS or not all(map(_LABEL.fullmatch, labels)):
         _refuse("a host that is no name of ASCII letters, digits and hyphens (other scripts in their `xn--` form)")
     return Host(lower)
 
 
-def _ipv6(text: str) -> Host:
+def _numeric(kind: type[Address], text: str, got: str) -> Host:
     try:
-        address = IPv6Address(text[1:-1]) if text.endswith("]") and "%" not in text else None
+        address = kind(text)
     except AddressValueError:
-        address = None
-    if address is None:
-        _refuse("a host in brackets that is no IPv6 address")
+        _refuse(got)
     return Host(str(address), address)
-
-
-def _ipv4(text: str) -> Host:
-    try:
-        address = IPv4Address(text) if _DOTTED_QUAD.fullmatch(text) else None
-    except AddressValueError:
-        address = None
-    if address is None:
-        _refuse("a numeric host that is no IPv4 address of four decimal numbers")
-    return Host(text, address)
 
 
 def _refuse(got: str) -> Never:
