@@ -10,7 +10,7 @@ from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_h
 from service.media.item import AS_REFERENCE, GridThw, ImageReadOptions, MediaKind, PlacedItem, SentAs, Size
 from service.media.key import content_key, file_digest, source_digest
 from service.media.resize.image_rule import ImageRule
-from service.media.resize.resize import Framing
+from service.media.resize.resize import BYTES_PER_PIXEL, Framing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,8 @@ class ImageFile(PixelItem):
         The work is as much as the memory, and as much as decoding takes again for each 15 scans more.
         """
         num_bytes = self.header.num_decode_bytes
-        peak_bytes = num_bytes + self.framing.num_bytes_beside(self.size)
+        beside = [height * width for height, width in self.framing.sizes if (height, width) != self.size]
+        peak_bytes = num_bytes + sum(beside) * BYTES_PER_PIXEL
         return peak_bytes, peak_bytes + num_bytes * ((self.header.num_scans - 1) // USUAL_SCANS)
 
     @property

@@ -30,10 +30,6 @@ class Framing:
     resample: int = BICUBIC
     is_antialiased: bool = False
 
-    def num_bytes_beside(self, size: Size) -> int:
-        """Memory of resized images beside the one that the model sees, of height and width `size`."""
-        return sum(height * width * BYTES_PER_PIXEL for height, width in self.sizes if (height, width) != size)
-
 
 def frame(image: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:
     """Resize, then take the middle (a side that is too short lies amid black), or resize again as torch does.
