@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ SERVER_FLAGS = "TEST_SERVER_FLAGS"
 """Environment variable with flags for every server that is started, such as `--fronts 2`."""
 READY_S = 120
 STOP_S = 40
+WAIT_S = 60
 TOLERANCE = 1e-5
 
 
@@ -151,6 +152,32 @@ class LiveServer:
             pytest.fail(f"the server did not end within {STOP_S} s; its log:\n{self.log.read_text()}")
         finally:
             self.http.close()
+
+
+def until(happened: Callable[[], Any], what: str, seconds: float = WAIT_S) -> None:
+    """Return once it has happened; fail when it never does."""
+    deadline_s = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline_s, f"never came: {what}"
+        time.sleep(0.02)
+
+
+class Gained:
+    """Gain of a server's metrics since the making of this, each over all of its series: `gained("streams")`."""
+
+    def __init__(self, server: LiveServer) -> None:
+        self._server = server
+        self._before = self._read()
+
+    def _read(self) -> dict[str, float]:
+        sums: defaultdict[str, float] = defaultdict(float)
+        for line in self._server.http.get("/metrics").text.splitlines():
+            if not line.startswith("#"):
+                sums[re.split("[{ ]", line, maxsplit=1)[0]] += float(line.rpartition(" ")[2])
+        return sums
+
+    def __call__(self, name: str) -> int:
+        return int(self._read()[f"cenote_{name}"] - self._before[f"cenote_{name}"])
 
 
 def plain_environ() -> dict[str, str]:
@@ -248,6 +275,13 @@ def bare_server(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The same without an encoder cache, and lenient about unknown fields."""
     flags = ("--model", str(CHECKPOINT), "--encoder-cache-bytes", "0", "--unknown-fields", "ignore")
     return start_for_all(*flags).wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def keeping(start_for_all: Callable[..., LiveServer]) -> LiveServer:
+    """The same that keeps vectors: asked twice it gives the same bits, whoever else stood in the batch."""
+    flags = ("--served-name", "builtin", "--result-cache-bytes", "1MiB")
+    return start_for_all("--model", str(CHECKPOINT), *flags).wait_until_ready()
 
 
 @pytest.fixture(scope="session")

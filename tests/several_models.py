@@ -1,5 +1,6 @@
 """Shared by tests of a server with two models: the oracle's embedder as `search`, its reranker as `rank`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ model = "{RERANKER}"
 family = "qwen3_vl_reranker"
 """
 
-TEXTS = ["a green door", "a red bicycle", "a horse in a field"]
-ASKED: dict[str, Any] = {"query": "something to ride", "documents": TEXTS}
+_CASE = next(one for one in json.loads((RERANKER.parent / "oracle.json").read_text()) if one["name"] == "text_text")
+TEXTS = [one["text"] for one in _CASE["documents"]]
+ASKED: dict[str, Any] = {"query": _CASE["query"]["text"], "documents": TEXTS}
+OFFICIAL: list[float] = _CASE["scores"]
+"""The reranker's, by its own script."""
 
 
 def write_tables(folder: Path, more: str = "") -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from tests.conftest import LiveServer
 from tests.raw_socket import address
 
-PATH = "/v1/embeddings/stream"
+PATH, NDJSON = "/v1/embeddings/stream", {"content-type": "application/x-ndjson"}
 
 TIMEOUT_S = 180
 """An engine may be started again meanwhile, on a busy machine."""

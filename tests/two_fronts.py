@@ -1,31 +1,21 @@
 """Shared by tests of servers with two fronts: when both are ready, what they hold, clients of which each has half."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-from tests.conftest import LiveServer, children_of, command_of
+from tests.conftest import WAIT_S, LiveServer, children_of, command_of, until
 
-WAIT_S = 60
 MANY = 8
 """Connections that are open at once: each front has half of them."""
 ENDED_S = 0.1
 """In which the main process has heard from a front that connections have ended."""
 ESTABLISHED = "01"
 """A connection's state in `/proc/net/tcp`; proc(5)."""
-
-
-def until(happened: Callable[[], Any], what: str) -> None:
-    """Return once it has happened; fail when it never does."""
-    deadline_s = time.monotonic() + WAIT_S
-    while not happened():
-        assert time.monotonic() < deadline_s, f"never came: {what}"
-        time.sleep(0.05)
 
 
 def fronts_of(server: LiveServer) -> list[int]:

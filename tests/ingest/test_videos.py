@@ -23,12 +23,11 @@ from service.ingest.sending.videos import VideoLoader
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import Vectors, floats
 from service.ingest.videos.video_process import VideoProcesses
-from tests.conftest import TOLERANCE, LiveServer
+from tests.conftest import TOLERANCE, Gained, LiveServer
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_ledger import PLAN
 from tests.ingest.test_pdf_pages import points
 from tests.ingest.test_records import opened
-from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
 from tests.video_file import soundtrack, video, video_part
 
@@ -141,18 +140,18 @@ def test_without_segments_a_video_is_one_item_among_images(builtin: LiveServer, 
 def test_several_instructions_of_a_segment_are_encoded_once(builtin: LiveServer, tmp_path: Path) -> None:
     file, sink = tmp_path / "clip.mp4", tmp_path / "out.jsonl"
     file.write_bytes(video(40, fps=4, size=(128, 96), codec="mpeg4"))
-    encodes, instructions = Encodes(builtin), ["Represent the colors.", "Represent the shapes."]
+    gained, instructions = Gained(builtin), ["Represent the colors.", "Represent the shapes."]
     asked = [flag for one in instructions for flag in ("--instruction", one)]
     arguments = (file, "--to", sink, "--server", builtin.url, "--segment-s", "5", *asked)
     assert Program(*arguments).end()["points"] == 4
-    assert encodes() == 4  # two segments of four frames
+    assert gained("vision_encodes_total") == 4  # two segments of four frames
     lines = [json.loads(line) for line in sink.read_text().splitlines()]
     for instruction in instructions:
         part = video_part(file.read_bytes(), start_s=5, end_s=10)
         (line,) = [one for one in lines if (one["id"], one["instruction"]) == (f"{file}#t=5,10", instruction)]
         expected = there(builtin, part, instruction=instruction)
         np.testing.assert_allclose([line["vector"]], expected, rtol=0, atol=TOLERANCE)
-    assert encodes() == 4  # the same pairs, sent as a file
+    assert gained("vision_encodes_total") == 4  # the same pairs, sent as a file
 
 
 def test_a_video_that_became_another_is_refused(builtin: LiveServer, tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
         assert body["detail"] == error["message"], "Jina's clients show nothing else"
 
 
+def refusal(server: LiveServer, asked: dict[str, Any], path: str = V1) -> tuple[int, str, str, str]:
+    """Status, code, param and message of the error of a request."""
+    answer = server.http.post(path, json=asked)
+    error = answer.json()["error"]
+    return answer.status_code, error["code"], error["param"], error["message"]
+
+
 @pytest.fixture(scope="module")
 def no_server_fault(server: LiveServer) -> Iterator[None]:
     """Fails the file whose tests made the shared server count a 5xx or log a traceback."""

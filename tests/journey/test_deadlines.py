@@ -9,12 +9,12 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part, until
+from tests.raw_socket import connect, post
 
 GOOD = {"input": "a good text"}
 MANY = {"input": [f"text {i} " + "long " * 250 for i in range(600)]}
 """More than any processor runs within the deadlines below."""
-JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +24,12 @@ def own(start_server: Callable[..., LiveServer]) -> LiveServer:
 
 
 def wait_for(server: LiveServer, **values: float) -> None:
-    deadline_s = time.monotonic() + 30
-    while any(server.metric(f"cenote_{name}") != value for name, value in values.items()):
-        assert time.monotonic() < deadline_s, server.http.get("/metrics").text
-        time.sleep(0.02)
+    until(lambda: all(server.metric(f"cenote_{name}") == value for name, value in values.items()), f"{values}")
 
 
 def counted(server: LiveServer, status: int) -> float:
-    found = re.search(
-        rf'cenote_requests_total{{front="0",route="/v1/embeddings",status="{status}"}} (\S+)',
-        server.http.get("/metrics").text,
-    )
+    series = rf'cenote_requests_total{{front="0",route="/v1/embeddings",status="{status}"}} (\S+)'
+    found = re.search(series, server.http.get("/metrics").text)
     return float(found[1]) if found else 0.0
 
 
@@ -67,14 +62,11 @@ def test_work_that_is_late_is_504_at_its_time_and_never_reaches_the_model(own: L
     assert ran < len(MANY["input"]) / 2
 
 
-def sent(server: LiveServer, body: dict[str, object], cut: int | None = None) -> socket.socket:
+def sent(server: LiveServer, body: dict[str, object], cut: int = 0) -> socket.socket:
     """A request on a connection of its own; only the first `cut` bytes of its body."""
-    host, port = server.url.removeprefix("http://").split(":")
-    raw = json.dumps(body).encode()
-    lines = ["POST /v1/embeddings HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {len(raw)}"]
-    head = "\r\n".join([*lines, "", ""])
-    connection = socket.create_connection((host, int(port)))
-    connection.sendall(head.encode() + raw[:cut])
+    raw = post("/v1/embeddings", json.dumps(body).encode())
+    connection = connect(server)
+    connection.sendall(raw[: raw.index(b"\r\n\r\n") + 4 + cut] if cut else raw)
     return connection
 
 
@@ -93,10 +85,7 @@ def test_a_client_that_hangs_up_is_499_and_its_work_is_not_done(own: LiveServer)
 def test_a_client_that_hangs_up_in_its_body_is_499_too(own: LiveServer) -> None:
     gone, wrong = counted(own, 499), counted(own, 400)
     sent(own, GOOD, cut=5).close()
-    deadline_s = time.monotonic() + 30
-    while counted(own, 499) != gone + 1:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    until(lambda: counted(own, 499) == gone + 1, "the count of it")
     assert counted(own, 400) == wrong
 
 

@@ -1,4 +1,4 @@
-"""SIGTERM: not ready first, still accepting for a while, then finishing what was accepted, and exit code 0."""
+"""SIGTERM to two fronts: not ready first, still taking requests for a while, then finishing them; exit code 0."""
 
 import signal
 import threading
@@ -10,8 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import CHECKPOINT, LiveServer, until
 from tests.faults.server import faulty_environ, slowed
+from tests.two_fronts import MANY, all_are_ready
 
 pytestmark = pytest.mark.slow
 
@@ -34,10 +35,7 @@ class Going:
         """A request that the engine is in the middle of, for so long."""
         with slowed(self.faults, seconds) as slowing:
             asking = Asking(self.server.url)
-            deadline_s = time.monotonic() + WAIT_S
-            while not slowing.exists():
-                assert time.monotonic() < deadline_s, "no step has begun"
-                time.sleep(0.01)
+            until(slowing.exists, "the step's beginning")
         return asking
 
     def exit_code(self) -> int:
@@ -72,8 +70,10 @@ class Asking:
 
 @pytest.fixture
 def going(request: pytest.FixtureRequest, start_server: Callable[..., LiveServer], tmp_path: Path) -> Going:
-    flags = ("--model", str(CHECKPOINT), "--known-answer-s", "600", *getattr(request, "param", ()))
-    return Going(start_server(*flags, env=faulty_environ(tmp_path)).wait_until_ready(), tmp_path)
+    flags = ("--fronts", "2", "--model", str(CHECKPOINT), "--known-answer-s", "600", *getattr(request, "param", ()))
+    going = Going(start_server(*flags, env=faulty_environ(tmp_path)).wait_until_ready(), tmp_path)
+    until(lambda: all_are_ready(going.server), "both fronts ready")
+    return going
 
 
 @pytest.mark.parametrize("going", [("--lame-duck-s", "4")], indirect=True)
@@ -102,10 +102,10 @@ def is_accepting(url: str) -> bool:
 
 
 def test_who_was_accepted_is_answered(going: Going) -> None:
-    asking = going.ask_slowly(2.0)
+    first = going.ask_slowly(2.0)
+    asked = [first, *(Asking(going.server.url) for _ in range(MANY))]  # some at either front
     going.term()
-    answer = asking.answer()
-    assert answer.status_code == 200
+    assert [one.answer().status_code for one in asked] == [200] * len(asked)
     assert going.exit_code() == 0
     assert "Traceback" not in going.server.log.read_text()
 

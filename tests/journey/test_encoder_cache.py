@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, Gained, LiveServer, from_base64, image, image_part, text_part
 
 ASPECTS = ("colors", "shapes", "mood", "objects", "text", "layout", "style", "light")
 TINY_CACHE_BYTES = 200_000
@@ -52,41 +52,26 @@ def hits_and_misses(answers: list[httpx.Response]) -> tuple[int, int]:
     return sum(hits for hits, _ in pairs), sum(misses for _, misses in pairs)
 
 
-class Encodes:
-    """Counts the runs of the vision tower from its making on."""
-
-    def __init__(self, server: LiveServer) -> None:
-        self._server = server
-        self._before = self._read()
-
-    def _read(self) -> int:
-        return int(self._server.metric("cenote_vision_encodes_total"))
-
-    def __call__(self) -> int:
-        return self._read() - self._before
-
-
 def test_eight_instructions_run_the_tower_once_and_give_the_uncached_vectors_exactly(
     server: LiveServer, bare_server: LiveServer
 ) -> None:
-    asked, encodes = bodies(image(next(seeds))), Encodes(server)
-    num_decoded = server.metric("cenote_pictures_decoded_total")
+    asked, gained = bodies(image(next(seeds))), Gained(server)
     answers = one_by_one(server, asked)
-    assert encodes() == 1
-    assert server.metric("cenote_pictures_decoded_total") == num_decoded + 1
+    assert gained("vision_encodes_total") == 1
+    assert gained("pictures_decoded_total") == 1
     assert hits_and_misses(answers) == (len(ASPECTS) - 1, 1)
 
-    uncached = Encodes(bare_server)
+    uncached = Gained(bare_server)
     want = embedded(one_by_one(bare_server, asked))
-    assert uncached() == len(ASPECTS)
+    assert uncached("vision_encodes_total") == len(ASPECTS)
     np.testing.assert_array_equal(embedded(answers), want)
     assert len({row.tobytes() for row in want}) == len(ASPECTS)
 
 
 def test_eight_instructions_at_once_run_the_tower_once_too(server: LiveServer, bare_server: LiveServer) -> None:
-    asked, encodes = bodies(image(next(seeds))), Encodes(server)
+    asked, gained = bodies(image(next(seeds))), Gained(server)
     answers = at_once(server, asked)
-    assert encodes() == 1
+    assert gained("vision_encodes_total") == 1
     assert hits_and_misses(answers) == (len(ASPECTS) - 1, 1)
     want = embedded(one_by_one(bare_server, asked))
     np.testing.assert_allclose(embedded(answers), want, rtol=0, atol=TOLERANCE)
@@ -100,9 +85,9 @@ def test_one_request_of_eight_conversations_gives_the_uncached_vectors_exactly(
     user = {"role": "user", "content": [image_part(image(next(seeds)))]}
     systems = [{"role": "system", "content": f"Represent the {aspect} of the image."} for aspect in ASPECTS]
     body = {"messages": [[system, user] for system in systems], "encoding_format": "base64"}
-    encodes = Encodes(server)
+    gained = Gained(server)
     first, again = (server.ask("/v1/embeddings", body) for _ in range(2))
-    assert encodes() == 1
+    assert gained("vision_encodes_total") == 1
     assert (hits_and_misses([first]), hits_and_misses([again])) == ((7, 1), (8, 0))
     uncached = bare_server.ask("/v1/embeddings", body).json()["data"]
     assert first.json()["data"] == again.json()["data"] == uncached
@@ -110,35 +95,35 @@ def test_one_request_of_eight_conversations_gives_the_uncached_vectors_exactly(
 
 
 def test_an_image_that_stands_in_one_request_many_times_is_encoded_once(server: LiveServer) -> None:
-    url, encodes = image(next(seeds)), Encodes(server)
+    url, gained = image(next(seeds)), Gained(server)
     item = {"content": [image_part(url), image_part(url), text_part("twice")]}
     answer = server.ask("/v1/embeddings", {"inputs": [item] * 4, "encoding_format": "base64"})
-    assert encodes() == 1
+    assert gained("vision_encodes_total") == 1
     assert hits_and_misses([answer]) == (7, 1)
 
 
 def test_the_same_pixels_in_another_container_are_a_hit(server: LiveServer) -> None:
-    seed, encodes = next(seeds), Encodes(server)
+    seed, gained = next(seeds), Gained(server)
     png, bmp = ([{"inputs": [{"content": [image_part(image(seed, kind=kind))]}]}] for kind in ("PNG", "BMP"))
     first, second = one_by_one(server, png), one_by_one(server, bmp)
-    assert encodes() == 1
+    assert gained("vision_encodes_total") == 1
     assert hits_and_misses(second) == (1, 0)
     np.testing.assert_array_equal(embedded(first), embedded(second))
 
 
 def test_all_routes_share_the_cache(server: LiveServer) -> None:
-    url, encodes = image(next(seeds)), Encodes(server)
+    url, gained = image(next(seeds)), Gained(server)
     server.ask("/v2/embed", {"images": [url]})
     server.ask("/v2/embed", {"inputs": [{"content": [image_part(url)]}]})
     server.ask("/v1/embeddings", {"messages": [{"role": "user", "content": [image_part(url)]}]})
-    assert encodes() == 1
+    assert gained("vision_encodes_total") == 1
 
 
 def test_another_image_is_a_miss(server: LiveServer) -> None:
-    encodes = Encodes(server)
+    gained = Gained(server)
     for _ in range(3):
         server.ask("/v2/embed", {"images": [image(next(seeds))]})
-    assert encodes() == 3
+    assert gained("vision_encodes_total") == 3
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +156,9 @@ def test_the_cache_never_outgrows_its_cap_and_evicted_images_are_answered_right(
 
 
 def test_features_larger_than_the_whole_cache_are_answered_and_not_kept(tiny: LiveServer) -> None:
-    body, encodes = {"inputs": [{"content": [image_part(image(next(seeds), 416, 352))]}]}, Encodes(tiny)
+    body, gained = {"inputs": [{"content": [image_part(image(next(seeds), 416, 352))]}]}, Gained(tiny)
     np.testing.assert_array_equal(tiny.vectors(body), tiny.vectors(body))
-    assert encodes() == 2
+    assert gained("vision_encodes_total") == 2
     assert tiny.metric("cenote_encoder_cache_bytes") <= TINY_CACHE_BYTES
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from service.processes.front_process import LATE_S
-from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, image, image_part, text_part
+from tests.conftest import CHECKPOINT, WAIT_S, LiveServer, children_of, command_of, image, image_part, text_part, until
 from tests.faults.server import faulty_environ, slowed
 from tests.faults.troubled import KILLER_TOKENS
-from tests.two_fronts import MANY, WAIT_S, all_are_ready, fronts_of, open_clients, until, wait_for_ends
+from tests.two_fronts import MANY, all_are_ready, fronts_of, open_clients, wait_for_ends
 
 NUM_FRONTS = 2
 TOKENIZED = re.compile(r'cenote_requests_total\{front="[01]",route="/tokenize",status="200"\} .*')
@@ -165,11 +165,14 @@ def test_a_front_that_is_stuck_gets_no_more_connections_and_is_replaced(two: Liv
 def test_an_input_that_kills_engines_is_refused_at_every_front(clients: list[httpx.Client], two: LiveServer) -> None:
     text = killer(clients[0])
     before = two.metric("cenote_engine_restarts_total")
-    statuses = []
+    told = []
     for number in range(5):
         until(lambda: all_are_ready(two), "ready again")
-        statuses.append(clients[number % MANY].post("/v1/embeddings", json={"input": text}).status_code)
-    assert statuses == [503, 503, 503, 500, 500]
+        answer = clients[number % MANY].post("/v1/embeddings", json={"input": text})
+        told.append((answer.status_code, answer.json()["error"]["code"]))
+    assert told == [(503, "engine_restarting")] * 3 + [(500, "internal_error")] * 2
+    assert "the engine ended each time" in answer.json()["error"]["message"]
+    assert clients[0].post("/v1/embeddings", json={"input": "another text"}).status_code == 200
     assert two.metric("cenote_engine_restarts_total") - before == 3
 
 
@@ -189,28 +192,13 @@ def test_a_dead_engine_is_replaced_for_all(two: LiveServer) -> None:
 
 
 @pytest.mark.slow
-def test_a_signal_drains_all_and_ends_with_0(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
-    flags = ("--fronts", "2", "--model", str(CHECKPOINT), "--lame-duck-s", "1")
-    server = start_server(*flags, env=faulty_environ(tmp_path)).wait_until_ready()
-    until(lambda: all_are_ready(server), "both ready")
-    with slowed(tmp_path, 2.5), ThreadPoolExecutor(MANY) as pool:
-        asked = [
-            pool.submit(httpx.post, f"{server.url}/v1/embeddings", json={"input": f"{i}"}, timeout=60)
-            for i in range(MANY)
-        ]
-        time.sleep(0.5)
-        server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        assert httpx.get(f"{server.url}/readyz").status_code == 503  # the lame duck still answers
-        assert [one.result().status_code for one in asked] == [200] * MANY
-    assert server.ended() == 0
-
-
-@pytest.mark.slow
-def test_nothing_outlives_the_main_process(start_server: Callable[..., LiveServer]) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)])
+def test_nothing_outlives_the_main_process(start_server: Callable[..., LiveServer], number: int, code: int) -> None:
+    """Killed or told to go: all processes end, and SIGTERM says that all went well."""
     server = start_server("--fronts", "2", "--model", str(CHECKPOINT)).wait_until_ready()
     children = children_of(server.process.pid)
     assert len(children) == 3
-    server.process.kill()
-    server.process.wait()
+    server.process.send_signal(number)
+    assert server.ended() == code
     until(lambda: not any(command_of(pid) for pid in children), "the end of all")
+    assert "Traceback" not in server.log.read_text()

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load, save
 
 from tests.builders import npy_bytes
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, Gained, LiveServer, from_base64, image, image_part, text_part
 
 ASPECTS = ("colors", "shapes", "mood", "objects", "text", "layout", "style", "light")
 SIZES = ((96, 64), (64, 64), (160, 96), (32, 192), (224, 128))
@@ -67,17 +67,6 @@ def vectors(server: LiveServer, asked: list[dict[str, Any]]) -> np.ndarray:
     return np.stack([server.vectors(body) for body in asked])
 
 
-class Rest:
-    """The vision tower does not run between the making of this and the call."""
-
-    def __init__(self, server: LiveServer) -> None:
-        self._server = server
-        self._before = server.metric("cenote_vision_encodes_total")
-
-    def __call__(self) -> bool:
-        return self._server.metric("cenote_vision_encodes_total") == self._before
-
-
 @pytest.mark.parametrize("num", [1, 2, 5])
 @pytest.mark.parametrize("form", ["safetensors", "npy"])
 def test_features_posted_back_as_they_came_give_the_vectors_of_the_images(
@@ -87,9 +76,9 @@ def test_features_posted_back_as_they_came_give_the_vectors_of_the_images(
     answer = computed(server, raw, features_format=form)
     assert answer["usage"]["encoder_cache_misses"] == num
     assert [entry["shape"][1] for entry in answer["data"]] == [WIDTH] * num
-    rest, content = Rest(server), [*parts_of(answer), text_part("what is it?")]
+    gained, content = Gained(server), [*parts_of(answer), text_part("what is it?")]
     got = vectors(server, bodies(content))
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     want = vectors(bare_server, bodies([*raw, text_part("what is it?")]))  # no cache there: nothing is shared
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
     assert len({row.tobytes() for row in got}) == len(ASPECTS)
@@ -112,7 +101,7 @@ def test_images_and_features_mix_in_conversations_and_items_on_every_route(serve
         del part["uuid"]  # features alone
     mixed, words = [raw[0], sent[1], sent[2], raw[3]], text_part("which one?")
     want = server.vectors({"inputs": [{"content": [*raw, words]}, {"content": raw[:2]}, {"content": "text"}]})
-    rest = Rest(server)
+    gained = Gained(server)
     items = [{"content": [*mixed, words]}, {"content": sent[:2]}, {"content": "text"}]
     conversations = [[{"role": "user", "content": item["content"]}] for item in items]
     for body in ({"inputs": items}, {"messages": conversations}):
@@ -121,7 +110,7 @@ def test_images_and_features_mix_in_conversations_and_items_on_every_route(serve
     np.testing.assert_allclose(
         np.stack([from_base64(row) for row in cohere["embeddings"]["base64"]]), want, rtol=0, atol=1e-6
     )
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     forms = [(one["format"], one["width"], one["height"]) for one in cohere["images"]]
     assert forms[:4] == [("png", 96, 64), ("image_embeds", 64, 64), ("image_embeds", 160, 96), ("png", 32, 192)]
     usage = server.ask("/v1/embeddings", {"inputs": items}).json()["usage"]
@@ -137,9 +126,9 @@ def test_one_stacked_tensor_with_several_grids_is_its_images_one_after_another(
     grids = [part["image_embeds"]["image_grid_thw"] for part in sent]
     stacked = torch.cat([tensor_of(part) for part in sent])
     grid = grids if nested else [number for one in grids for number in one]
-    rest = Rest(server)
+    gained = Gained(server)
     got = vectors(server, bodies([features_part(stacked, grid)], [features_part(stacked[None], grid)]))
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     np.testing.assert_allclose(got, vectors(server, bodies(raw, raw)), rtol=0, atol=1e-6)
 
 
@@ -161,10 +150,10 @@ def test_each_image_has_a_handle_that_stands_for_it_alone(server: LiveServer) ->
     data = computed(server, raw)["data"]
     assert data[0]["part"]["uuid"] == "img-" + data[0]["content_hash"][:32]
     assert data[1]["part"]["uuid"] == "shelf-7"
-    rest = Rest(server)
+    gained = Gained(server)
     names = [{"type": "image_embeds", "uuid": entry["part"]["uuid"]} for entry in data]
     np.testing.assert_array_equal(vectors(server, bodies(names)), vectors(server, bodies(raw)))
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     other = parts_of(computed(server, images(1)))[0] | {"uuid": "shelf-7"}
     answer = server.http.post("/v1/embeddings", json={"inputs": [{"content": [other]}]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "uuid_conflict")
@@ -188,50 +177,50 @@ def test_one_image_that_is_broken_leaves_the_others_alone_when_asked_to(server: 
     assert [file_of(data[i]["part"]) for i in (0, 3)] == [file_of(part) for part in parts_of(computed(server, good))]
 
 
-def wrong(name: str) -> tuple[dict[str, Any], str, str]:
-    """A part that must be refused, the end of the path that is named, and words of the sentence."""
-    good = torch.zeros(6, WIDTH)
-    at = torch.zeros(6, WIDTH)
-    at[4, 3] = {"nan": float("nan"), "too large": 1e30}.get(name, float("inf"))
+def spoiled(value: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    features = torch.zeros(6, WIDTH)
+    features[4, 3] = value
+    return features.to(dtype)
+
+
+def torch_file() -> bytes:
     buffer = io.BytesIO()
-    torch.save(good, buffer)
-    grid = [1, 4, 6]
-    content, numbers = "image_embeds.image_embeds", "image_embeds.image_grid_thw"
-    return {
-        "one row too few": (features_part(good[1:], grid), content, "got 5 x 384, expected 6 x 384"),
-        "no deepstack": (features_part(good[:, :HIDDEN], grid), content, "deepstack layers are missing"),
-        "float64": (features_part(good.double(), grid), content, "F64"),
-        "nan": (features_part(at, grid), content, "not finite in row 4, column 3"),
-        "infinite": (features_part(at.half(), grid), content, "not finite in row 4, column 3"),
-        "too large": (features_part(at, grid), content, "beyond 10000 in row 4, column 3"),
-        "torch.save": (raw_part(buffer.getvalue(), grid), content, "safetensors.torch.save("),
-        "big-endian": (raw_part(npy_bytes(good.numpy().astype(">f4")), grid), content, "big-endian"),
-        "truncated": (raw_part(save({"image_embeds": good})[:-7], grid), content, "bytes of numbers"),
-        "no file": (raw_part(b"GIF89a", grid), content, "neither a safetensors nor an npy"),
-        "odd grid": (features_part(good, [1, 3, 8]), numbers, "even"),
-        "two frames": (features_part(good, [2, 2, 6]), numbers, "temporal size of 2"),
-        "half a grid": (features_part(good, [1, 4]), numbers, "three numbers"),
-        "huge grid": (features_part(good, [1, 2**30, 2**30]), content, "expected 288230376151711744 x 384"),
-    }[name]  # fmt: skip
+    torch.save(torch.zeros(6, WIDTH), buffer)
+    return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "one row too few", "no deepstack", "float64", "nan", "infinite", "too large", "torch.save", "big-endian",
-        "truncated", "no file", "odd grid", "two frames", "half a grid", "huge grid",
-    ],
-)  # fmt: skip
+ZEROS, GRID = torch.zeros(6, WIDTH), [1, 4, 6]
+CONTENT, NUMBERS = "image_embeds.image_embeds", "image_embeds.image_grid_thw"
+WRONG = {
+    "one row too few": (features_part(ZEROS[1:], GRID), CONTENT, "got 5 x 384, expected 6 x 384"),
+    "no deepstack": (features_part(ZEROS[:, :HIDDEN], GRID), CONTENT, "deepstack layers are missing"),
+    "float64": (features_part(ZEROS.double(), GRID), CONTENT, "F64"),
+    "nan": (features_part(spoiled(float("nan")), GRID), CONTENT, "not finite in row 4, column 3"),
+    "infinite": (features_part(spoiled(float("inf"), torch.half), GRID), CONTENT, "not finite in row 4, column 3"),
+    "too large": (features_part(spoiled(1e30), GRID), CONTENT, "beyond 10000 in row 4, column 3"),
+    "torch.save": (raw_part(torch_file(), GRID), CONTENT, "safetensors.torch.save("),
+    "big-endian": (raw_part(npy_bytes(ZEROS.numpy().astype(">f4")), GRID), CONTENT, "big-endian"),
+    "truncated": (raw_part(save({"image_embeds": ZEROS})[:-7], GRID), CONTENT, "bytes of numbers"),
+    "no file": (raw_part(b"GIF89a", GRID), CONTENT, "neither a safetensors nor an npy"),
+    "odd grid": (features_part(ZEROS, [1, 3, 8]), NUMBERS, "even"),
+    "two frames": (features_part(ZEROS, [2, 2, 6]), NUMBERS, "temporal size of 2"),
+    "half a grid": (features_part(ZEROS, [1, 4]), NUMBERS, "three numbers"),
+    "huge grid": (features_part(ZEROS, [1, 2**30, 2**30]), CONTENT, "expected 288230376151711744 x 384"),
+}
+"""A part that must be refused, the end of the path that is named, and words of the sentence."""
+
+
+@pytest.mark.parametrize("name", WRONG)
 def test_wrong_features_are_refused_with_their_place_before_anything_is_queued(server: LiveServer, name: str) -> None:
-    part, param, words = wrong(name)
+    part, param, words = WRONG[name]
     items = [{"content": "good"}, {"content": [text_part("a"), part]}]
-    before = server.metric("cenote_batch_inputs_count")
+    gained = Gained(server)
     answer = server.http.post("/v1/embeddings", json={"inputs": items})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["index"]) == (400, "invalid_image_embeds", 1)
     assert error["param"] == f"inputs[1].content[1].{param}"
     assert words in error["message"]
-    assert server.metric("cenote_batch_inputs_count") == before
+    assert gained("batch_inputs_count") == 0
     data = server.ask("/v1/embeddings", {"inputs": items, "on_error": "per_item"}).json()["data"]
     assert [entry["embedding"] is None for entry in data] == [False, True]
     assert data[1]["error"]["code"] == "invalid_image_embeds"
@@ -289,14 +278,14 @@ def tight(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
 def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_the_tower_runs(
     tight: LiveServer,
 ) -> None:
-    rest = Rest(tight)
+    gained = Gained(tight)
     answer = tight.http.post("/v1/image_embeds", json={"images": images(5)})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["param"]) == (413, "media_too_large", "images")
     num_tokens = sum(width * height // 1024 for width, height in SIZES)
     for number in (num_tokens, WIDTH * 4, num_tokens * WIDTH * 4, MAX_FEATURES_BYTES):
         assert str(number) in error["message"]
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     assert len(parts_of(computed(tight, images(2)))) == 2
 
 
@@ -305,11 +294,11 @@ def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServ
     sent = parts_of(computed(server, raw))
     asked = [{"inputs": [{"content": [part]}]} for part in sent]
     want = [server.vectors(body) for body in asked]
-    rest = Rest(tight)
+    gained = Gained(tight)
     for _ in range(3):
         for body, rows in zip(asked, want, strict=True):
             np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
-    assert rest()
+    assert gained("vision_encodes_total") == 0
     assert 0 < tight.metric("cenote_encoder_cache_bytes") <= 20_000
     assert tight.metric("cenote_encoder_cache_tier_rejected_total", tier="device") > 6
     assert tight.metric("cenote_pixel_arena_bytes") == 0

@@ -88,6 +88,8 @@ def test_a_long_text_is_cut_as_voyage_and_nvidia_cut_it(server: LiveServer, cut:
     answer = server.ask("/v1/embeddings", {"input": [LONG], "input_type": "passage", **cut}).json()
     assert answer["data"][0]["truncated"] is True
     assert answer["usage"]["prompt_tokens"] == server.http.get("/v1/models").json()["data"][0]["max_tokens"]
+    cohere = server.ask("/v2/embed", {"texts": ["a", LONG], "truncate": "END"}).json()
+    assert cohere["meta"]["truncated_inputs"] == [1]
 
 
 @pytest.mark.parametrize("cut", [{"truncate": "NONE"}, {"truncation": False}, {}])

@@ -1,7 +1,7 @@
 """int8 and uint8 on the wire are the documented rule, with the checkpoint's ranges or the fixed one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -81,3 +81,21 @@ def test_a_vector_does_not_depend_on_its_neighbors(builtin: LiveServer) -> None:
 def test_the_model_card_says_which_lengths_are_calibrated(builtin: LiveServer, server: LiveServer) -> None:
     cards = [one.http.get("/v1/models").json()["data"][0] for one in (builtin, server)]
     assert [card["calibrated_dimensions"] for card in cards] == [list(LENGTHS), []]
+
+
+BODY = {"inputs": [{"content": [{"type": "text", "text": "two red circles"}]}, {"content": [image_part(image(3))]}]}
+
+
+def vectors(server: LiveServer) -> np.ndarray:
+    answer = server.http.post("/v1/embeddings", json={"model": "builtin", **BODY})
+    assert answer.status_code == 200, answer.text
+    return np.array([row["embedding"] for row in answer.json()["data"]])
+
+
+@pytest.mark.slow
+def test_vectors_are_near_those_of_float32(start_server: Callable[..., LiveServer], builtin: LiveServer) -> None:
+    int8 = start_server("--model", "builtin", "--weights", "int8").wait_until_ready()
+    cosines = (vectors(int8) * vectors(builtin)).sum(axis=1)
+    assert (cosines > 0.99).all(), cosines
+    assert (cosines < 0.999999).all(), cosines
+    assert "int8 weights: cosine of at least 0.99" in int8.log.read_text()

@@ -1,17 +1,17 @@
-"""Requests of many texts, which run in parts: each text has its own vector, whatever becomes of others."""
+"""A vector does not depend on what it was computed beside: many texts, which run in parts, and mixed items at once."""
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from tests.conftest import LiveServer
+from tests.conftest import TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 NUM_TEXTS = 700
 TEXTS = [f"{['red', 'green', 'blue'][i % 3]} thing number {i}" for i in range(NUM_TEXTS)]
-TOLERANCE = 1e-5
 
 
 def asked(server: LiveServer, **fields: Any) -> httpx.Response:
@@ -79,3 +79,73 @@ def test_what_is_refused_at_its_last_input_has_run_nothing(server: LiveServer) -
 def test_nothing_stays_in_the_queue(server: LiveServer) -> None:
     asked(server)
     assert server.metric("cenote_queue_tokens") == server.metric("cenote_queue_inputs") == 0
+
+
+NUM_MIXED = 32
+NUM_CONCURRENT = 64
+
+Item = dict[str, Any]
+
+
+def item(index: int) -> Item:
+    """Text, image, image with text, two images: in turn, each with its own size and content."""
+    words = text_part(" ".join(f"word{index + i}" for i in range(1 + 3 * (index % 11))))
+    first = image_part(image(index, 64 + 16 * (index % 7), 48 + 16 * (index % 5)))
+    second = image_part(image(1000 + index % 3, 160, 64))
+    kinds = ([words], [first], [first, words], [first, second])
+    return {"content": kinds[index % len(kinds)]}
+
+
+@pytest.fixture(scope="module")
+def items() -> list[Item]:
+    return [item(index) for index in range(NUM_CONCURRENT)]
+
+
+@pytest.fixture(scope="module")
+def each_alone(server: LiveServer, items: list[Item]) -> np.ndarray:
+    """Each item's vector from a request of its own, one after the other."""
+    vectors = np.stack([server.vectors({"inputs": [one]})[0] for one in items])
+    cosines = vectors @ vectors.T
+    assert (cosines - 2 * np.eye(len(items)) < 0.9999).all(), "the items must differ, or a swap would go unnoticed"
+    return vectors
+
+
+def test_one_request_of_mixed_items_equals_each_item_alone(
+    server: LiveServer, items: list[Item], each_alone: np.ndarray
+) -> None:
+    together = server.vectors({"inputs": items[:NUM_MIXED]})
+    np.testing.assert_allclose(together, each_alone[:NUM_MIXED], rtol=0, atol=TOLERANCE)
+
+
+def test_coheres_form_of_the_same_request_gives_the_same_vectors(
+    server: LiveServer, items: list[Item], each_alone: np.ndarray
+) -> None:
+    answer = server.ask("/v2/embed", {"inputs": items[:NUM_MIXED], "embedding_types": ["base64", "float"]}).json()
+    exact = np.stack([from_base64(text) for text in answer["embeddings"]["base64"]])
+    written = np.array(answer["embeddings"]["float"], "<f4")
+    np.testing.assert_allclose(exact, each_alone[:NUM_MIXED], rtol=0, atol=TOLERANCE)
+    np.testing.assert_array_equal(written, exact)
+
+
+def test_a_batch_that_the_engine_has_never_seen_equals_a_server_without_a_cache(
+    server: LiveServer, bare_server: LiveServer
+) -> None:
+    """Images that are all new, so that one step encodes many of them."""
+    fresh = [{"content": [image_part(image(5000 + i, 96, 96)), text_part(f"fresh {i}")]} for i in range(16)]
+    together = server.vectors({"inputs": fresh})
+    solo = np.stack([bare_server.vectors({"inputs": [one]})[0] for one in reversed(fresh)])[::-1]
+    np.testing.assert_allclose(together, solo, rtol=0, atol=TOLERANCE)
+
+
+def test_concurrent_requests_of_both_forms_do_not_mix(
+    server: LiveServer, items: list[Item], each_alone: np.ndarray
+) -> None:
+    def ask(index: int) -> np.ndarray:
+        if index % 2:
+            return server.vectors({"inputs": [items[index], items[index - 1]]})[0]
+        body = {"inputs": [items[index]], "embedding_types": ["base64"]}
+        return from_base64(server.ask("/v2/embed", body).json()["embeddings"]["base64"][0])
+
+    with ThreadPoolExecutor(NUM_CONCURRENT) as pool:
+        got = list(pool.map(ask, range(len(items))))
+    np.testing.assert_allclose(np.stack(got), each_alone, rtol=0, atol=TOLERANCE)

@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, plain_environ
+from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, plain_environ, until
 
 pytestmark = pytest.mark.slow
 """Servers that start again and again."""
@@ -85,10 +84,8 @@ def test_a_listener_that_waits_refuses_connections_until_the_model_answers(tmp_p
 
 def test_a_waiting_listener_can_be_stopped(tmp_path: Path) -> None:
     process = started(tmp_path / "log", "--port", "0", "--listen", "when-ready")
-    log, deadline_s = tmp_path / "log", time.monotonic() + READY_S
-    while "loading" not in log.read_text():
-        assert time.monotonic() < deadline_s, log.read_text()
-        time.sleep(0.01)
+    log = tmp_path / "log"
+    until(lambda: "loading" in log.read_text(), "the load's beginning")
     process.terminate()
     assert process.wait(60) == 0
     assert "Traceback" not in log.read_text()
@@ -105,11 +102,7 @@ def test_sighup_reads_the_keys_again_and_ends_nothing(start_server: Callable[...
     server = start_server("--model", str(CHECKPOINT), "--api-keys", str(tmp_path / "keys"), "--log-format", "human")
     server.wait_until_ready()
     server.process.send_signal(signal.SIGHUP)
-    deadline_s = time.monotonic() + 30
-    while not re.search(r"API keys was read again: 1 key", server.log.read_text()):
-        assert server.process.poll() is None
-        assert time.monotonic() < deadline_s, server.log.read_text()
-        time.sleep(0.05)
+    until(lambda: "API keys was read again: 1 key" in server.log.read_text(), "the line of the log")
     assert server.status("/readyz") == 200
 
 

@@ -17,24 +17,13 @@ from safetensors.torch import load_file, save_file
 
 from schemas.fields import EmbedDtype, Endianness
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part, text_part
-from tests.journey.conftest import GOOD, V1, Refusal, assert_refused, v1, v2
+from tests.journey.conftest import V1
 
 ITEMS = [{"content": "a red bicycle"}, {"content": [image_part(image(90)), text_part("a door")]}, {"content": ""}]
 FORMATS = list(itertools.product(get_args(EmbedDtype), get_args(Endianness)))
 STORED = {"float32": "u4", "float16": "u2", "bfloat16": "u2"}
 HIGHEST_FLOAT16 = 65504
 WORDS = ["a", "red", "bicycle", "stands", "against", "the", "wall", "and", "rusts"]
-
-REFUSALS = (
-    v1("dtype", GOOD | {"embed_dtype": "fp8_e4m3"}, 400, "invalid_request", "embed_dtype", words="float16|bfloat16"),
-    v1("dtype of torch", GOOD | {"embed_dtype": "half"}, 400, "invalid_request", "embed_dtype", words="float16"),
-    v1("dtype's type", GOOD | {"embed_dtype": 16}, 400, "invalid_request", "embed_dtype", words="an integer"),
-    v1("endianness", GOOD | {"endianness": "middle"}, 400, "invalid_request", "endianness", words="native|little|big"),
-    v1("normalize", GOOD | {"normalize": "no"}, 400, "invalid_request", "normalize", words="a string"),
-    v1("normalize's number", GOOD | {"normalize": 0}, 400, "invalid_request", "normalize", words="an integer"),
-    v2("normalize", {"texts": ["x"], "normalize": False}, 400, "unknown_field", "normalize"),
-    v2("dtype", {"texts": ["x"], "embed_dtype": "float16"}, 400, "unknown_field", "embed_dtype"),
-)
 
 
 def rounded(vectors: np.ndarray, dtype: str) -> torch.Tensor:
@@ -51,12 +40,9 @@ def from_half(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), "<f2")
 
 
-@pytest.fixture(scope="module")
-def server(start_server: Callable[..., LiveServer]) -> LiveServer:
-    """One that keeps vectors: asked twice it gives the same bits, whoever else stood in the batch."""
-    return start_server(
-        "--model", str(CHECKPOINT), "--served-name", "builtin", "--result-cache-bytes", "1MiB"
-    ).wait_until_ready()
+@pytest.fixture
+def server(keeping: LiveServer) -> LiveServer:
+    return keeping
 
 
 def raw_vectors(server: LiveServer, **fields: Any) -> np.ndarray:
@@ -105,11 +91,6 @@ def test_requests_that_differ_in_all_of_it_share_a_batch(server: LiveServer) -> 
     for want, answer in zip(wants, asyncio.run(ask_all()), strict=True):
         got = np.array(answer.data[0].embedding, "<f4")
         np.testing.assert_allclose(got, server.vectors({"input": "x"} | want)[0], rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.name)
-def test_a_format_that_is_none_is_refused(server: LiveServer, refusal: Refusal) -> None:
-    assert_refused(server.http.post(refusal.path, content=refusal.raw, headers=refusal.headers), refusal)
 
 
 @pytest.fixture(scope="module")

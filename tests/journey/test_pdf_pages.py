@@ -1,20 +1,20 @@
-"""Pages of PDFs over HTTP: the vectors of the pages as images, each rendered once, and what is refused."""
+"""Pages of PDFs, and the playground's images of them: each rendered and encoded once for both, and what is refused."""
 
 import base64
 import io
-import json
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pypdfium2
 import pytest
+from PIL import Image
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
 
-from tests.at_start.environ import customized_environ
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image_part, text_part
-from tests.media_host import MediaHost, reply
+from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
 from tests.pdf_file import (
     A0,
     NEEDS_APPEARANCES,
@@ -30,7 +30,7 @@ from tests.pdf_file import (
     slide,
 )
 
-V1 = "/v1/embeddings"
+V1, PAGES = "/v1/embeddings", "/playground/pages"
 MAX_SCALE = 300 / 72
 PARAM = "inputs[0].content[0].file"
 
@@ -105,27 +105,6 @@ def test_pages_stand_among_other_parts_on_every_route(reader: LiveServer) -> Non
     assert sorted(result["index"] for result in results) == [0, 1]
 
 
-def test_a_page_under_many_instructions_is_rendered_once(reader: LiveServer) -> None:
-    file, name = pdf(1, form, (500, 500)), "cenote_pictures_decoded_total"
-    before = reader.metric(name)
-    for instruction in ("Represent the text.", "Represent the layout."):
-        reader.vectors(body(page_part(file), instruction=instruction))
-    assert reader.metric(name) - before == 1
-    usage = reader.ask(V1, body(page_part(file))).json()["usage"]
-    assert usage["prompt_tokens_details"]["image_tokens"] > 0
-
-
-def test_a_page_is_fetched_from_an_allowed_host(start_server: Callable[..., LiveServer]) -> None:
-    file = pdf(3)
-    with MediaHost({"/report.pdf": reply(file)}) as host:
-        flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port))
-        server = start_server("--model", "builtin", *flags).wait_until_ready()
-        source = {"type": "file", "file": {"file_data": host.url("/report.pdf")}, "page": 2}
-        got = server.vectors(body(source))
-        assert np.abs(got - server.vectors(body(page_part(file, 2)))).max() == 0
-        assert host.paths == ["/report.pdf"]
-
-
 XFA = annotated(b"/Subtype/Link", b"", b"/NeedsRendering true/AcroForm<</Fields[]/XFA[]>>")
 REFUSED = {
     "no PDF": (page_part(b"PK\x03\x04 and so on"), 422, "media_undecodable", PARAM, "no PDF"),
@@ -134,6 +113,13 @@ REFUSED = {
     "a form of scripts": (page_part(XFA), 422, "media_undecodable", PARAM, "XFA"),
     "no such page": (page_part(pdf(3), 7), 400, "invalid_request", "inputs[0].content[0].page", "got 7; the PDF has 3"),
     "page 0": (page_part(pdf(1), 0), 400, "invalid_request", "inputs[0].content[0].page", "1"),
+    "a file's URL": (
+        {"type": "file", "file": {"file_data": "file:///etc/report.pdf"}},
+        400,
+        "media_source_refused",
+        PARAM,
+        "file",
+    ),
     "a path": ({"type": "file", "file": {"file_data": "/etc/report.pdf"}}, 400, "media_source_refused", PARAM, "path"),
     "a URL": (
         {"type": "file", "file": {"file_data": "https://a.example/b.pdf"}},
@@ -165,6 +151,11 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_place(reader: LiveServer
         first, second = answer.json()["data"]
         assert first["error"]["code"] == code
         assert len(second["embedding"]) == 256
+    if param == PARAM and "file" in part:  # what is no matter of one page, the playground says in the same words
+        here = reader.http.post(PAGES, json={"file": part["file"]})
+        said = {"code": code, "message": error["message"].replace(PARAM, "file.file_data"), "param": "file.file_data"}
+        assert here.status_code == status
+        assert {key: here.json()["error"][key] for key in said} == said
 
 
 @pytest.mark.parametrize("file", [endless(), boundless(13)])
@@ -182,19 +173,90 @@ def test_a_model_of_texts_refuses_pages_by_name(sparse: LiveServer) -> None:
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "unsupported_modality")
     assert "a page of a PDF" in error["message"]
+    error = ask(sparse, pdf(1)).json()["error"]
+    assert (error["code"], error["param"]) == ("unsupported_modality", "file.file_data")
+    assert "got a PDF; this model takes text only" in error["message"]
     assert sparse.http.get("/v1/models").json()["data"][0]["max_pdf_bytes"] is None
 
 
-def test_a_server_without_the_extra_says_what_is_missing(
-    start_server: Callable[..., LiveServer], tmp_path: Path
-) -> None:
-    hidden = tmp_path / "sitecustomize.py"
-    hidden.write_text(
-        "import sys, importlib.util as u\n"
-        "find = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'pypdfium2' else find(name, *rest)\n"
+def ask(server: LiveServer, file: bytes, **fields: Any) -> httpx.Response:
+    """The playground's pages of a file."""
+    return server.http.post(PAGES, json={"file": page_part(file)["file"], **fields})
+
+
+def images(answer: httpx.Response) -> list[dict[str, Any]]:
+    """The pages as content parts, as the playground sends them."""
+    assert answer.status_code == 200, answer.text
+    return [image_part(data_uri(base64.b64decode(one))) for one in answer.json()["images"]]
+
+
+@pytest.mark.slow
+def test_each_image_has_the_vector_of_its_page_and_is_encoded_once_for_both(reader: LiveServer) -> None:
+    file, before = pdf(3, slide, (720, 405)), reader.metric("cenote_vision_encodes_total")
+    got = reader.vectors(body(*images(ask(reader, file, model="builtin"))))
+    pages = reader.vectors(body(*(page_part(file, page) for page in (1, 2, 3))))
+    np.testing.assert_allclose(got, pages, rtol=0, atol=TOLERANCE)
+    assert reader.metric("cenote_vision_encodes_total") - before == 3
+
+
+@pytest.mark.slow
+def test_of_a_long_file_the_first_pages_are_given_and_the_number_of_all(reader: LiveServer) -> None:
+    answer = ask(reader, pdf(26)).json()
+    assert (answer["num_pages"], len(answer["images"])) == (26, 24)
+    last = image_part(data_uri(base64.b64decode(answer["images"][-1])))
+    np.testing.assert_allclose(
+        reader.vectors(body(last)), reader.vectors(body(page_part(pdf(26), 24))), rtol=0, atol=TOLERANCE
     )
-    server = start_server("--model", str(CHECKPOINT), env=customized_environ(tmp_path)).wait_until_ready()
-    error = server.http.post(V1, json=body(page_part(pdf(1)))).json()["error"]
-    assert (error["code"], error["param"]) == ("invalid_request", PARAM)
-    assert "extra `pdf`" in json.dumps(error["message"])
+
+
+@pytest.mark.slow
+def test_as_many_pages_are_given_as_go_into_one_request(start_server: Callable[..., LiveServer]) -> None:
+    server = start_server("--model", "builtin", "--max-body-bytes", "600000").wait_until_ready()
+    answer = ask(server, pdf(12, same_noise))
+    assert 1 < len(answer.json()["images"]) < answer.json()["num_pages"] == 12
+    assert len(server.vectors(body(*images(answer)))) == len(answer.json()["images"])
+    assert ask(server, bytes(600_000)).status_code == 413
+
+
+def same_noise(canvas: Canvas, _: int) -> None:
+    """Little in a PDF, which holds an image once for all its pages, and much in images of them."""
+    noise = np.random.default_rng(0).integers(0, 256, (220, 170, 3), dtype=np.uint8)
+    canvas.drawImage(ImageReader(Image.fromarray(noise)), 0, 0, *canvas._pagesize)
+
+
+@pytest.mark.slow
+def test_a_page_without_end_is_named_and_costs_its_process_alone(reader: LiveServer) -> None:
+    whole, last, name = (
+        pypdfium2.PdfDocument(pdf(2)),
+        pypdfium2.PdfDocument(endless()),
+        "cenote_decode_workers_replaced_total",
+    )
+    whole.import_pages(last)
+    joined, before = io.BytesIO(), reader.metric(name)
+    whole.save(joined)
+    error = ask(reader, joined.getvalue()).json()["error"]
+    assert (error["code"], error["index"]) == ("media_undecodable", 2)
+    assert reader.metric(name) > before
+    assert len(images(ask(reader, pdf(2)))) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"file": {}},
+        {"file": page_part(pdf(1))["file"], "page": 1},
+        {"file": page_part(pdf(1))["file"], "model": "x"},
+    ],
+)
+def test_a_body_of_another_shape_is_refused(reader: LiveServer, sent: dict[str, Any]) -> None:
+    answer = reader.http.post(PAGES, json=sent)
+    assert answer.status_code in (400, 404)
+    assert answer.json()["error"]["param"] in ("file", "file.file_data", "page", "model")
+
+
+@pytest.mark.slow
+def test_the_callers_deadline_holds(reader: LiveServer) -> None:
+    answer = reader.http.post(PAGES, json={"file": page_part(endless())["file"]}, headers={"x-request-timeout": "0.5"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline_exceeded")

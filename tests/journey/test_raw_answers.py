@@ -56,13 +56,6 @@ def test_headers_have_what_json_has(server: LiveServer) -> None:
     assert headers["x-request-id"]
 
 
-def test_numpy_reads_it_by_its_headers(server: LiveServer) -> None:
-    answer = ask_raw(server, {"input": TEXTS, "embed_dtype": "float16", "endianness": "big"})
-    shape = tuple(map(int, answer.headers["x-embedding-shape"].split(",")))
-    got = np.frombuffer(answer.content, ">f2").reshape(shape)
-    np.testing.assert_array_equal(got, server.vectors({"input": TEXTS}).astype(np.float16))
-
-
 def test_the_openai_client_gets_it_though_it_asks_for_base64_unasked(server: LiveServer) -> None:
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
         answer = client.embeddings.with_raw_response.create(model="builtin", input=TEXTS, extra_headers=RAW)
@@ -85,12 +78,6 @@ def test_raw_takes_the_fewest_bytes_and_half_precision_half_of_them(server: Live
     ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[2:] == [len(TEXTS) * 128 * 4, len(TEXTS) * 128 * 2]
-
-
-def test_more_vectors_than_are_written_on_the_event_loop(server: LiveServer) -> None:
-    texts = [f"text {i}" for i in range(70)]
-    got = np.frombuffer(ask_raw(server, {"input": texts}).content, "<f4").reshape(70, -1)
-    np.testing.assert_allclose(got, server.vectors({"input": texts}), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json, application/octet-stream", "text/html", ""])

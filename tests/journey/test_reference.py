@@ -165,8 +165,8 @@ def test_the_page_is_served_under_its_policy(builtin: LiveServer) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_the_pages_calls_are_to_its_own_server_and_name_its_model(server: LiveServer, tiny_named: LiveServer) -> None:
-    for one, name in ((server, "builtin"), (tiny_named, "own/name")):
+def test_the_pages_calls_are_to_its_own_server_and_name_its_model(server: LiveServer, bare_server: LiveServer) -> None:
+    for one, name in ((server, "builtin"), (bare_server, "checkpoint")):
         page = one.http.get("/docs").text
         assert BASE_URL not in page
         assert page.count(f"{one.url}/v1/embeddings") > 20
@@ -180,8 +180,3 @@ def test_the_index_for_language_models_is_plain_text_about_its_own_server(builti
     answer = builtin.http.get("/llms.txt")
     assert answer.headers["content-type"].startswith("text/plain")
     assert f"Base URL: {builtin.url}\n" in answer.text
-
-
-@pytest.fixture(scope="module")
-def tiny_named(start_server: Callable[..., LiveServer]) -> LiveServer:
-    return start_server("--model", "builtin", "--served-name", "own/name").wait_until_ready()

@@ -1,8 +1,5 @@
 """The same prompt is computed once: at the same time for all who ask, and later from what was kept."""
 
-import json
-import time
-from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -10,18 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from service.engine.scheduling.result_cache import ENTRY_BYTES
-from service.front.admission.key_file import hash_key
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image, image_part, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, Gained, LiveServer, image, image_part, text_part, until
 
 NUM_ENTRIES = 10
 CAP_BYTES = NUM_ENTRIES * (128 * 4 + ENTRY_BYTES)
 ON = ("--model", str(CHECKPOINT), "--result-cache-bytes", str(CAP_BYTES))
 NUM_TWINS = 40
 SERIES = ("hits_total", "misses_total", "bytes", "entries", "evictions_total")
-SECRETS = {tenant: f"secret of {tenant}".ljust(43, "x") for tenant in ("acme", "bolt")}
 
 numbers = count()
 """Each test asks what no other test has asked."""
@@ -44,36 +38,8 @@ def keeping(start_server: Callable[..., LiveServer]) -> LiveServer:
     return server.wait_until_ready()
 
 
-@pytest.fixture(scope="module")
-def strict(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    """Has two tenants, and asks itself all the time."""
-    keys = tmp_path_factory.mktemp("keys") / "keys.jsonl"
-    lines = [{"tenant": tenant, "sha256": hash_key(secret.encode()).hex()} for tenant, secret in SECRETS.items()]
-    keys.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return start_server(*ON, "--api-keys", str(keys), "--known-answer-s", "0.1").wait_until_ready()
-
-
 def text() -> str:
     return f"what was asked the {next(numbers)}th time"
-
-
-class Since:
-    """Gain of a server's counters."""
-
-    def __init__(self, server: LiveServer) -> None:
-        self._server = server
-        self._before = self._read()
-
-    def _read(self) -> dict[str, float]:
-        """Sums over each metric's series."""
-        sums: defaultdict[str, float] = defaultdict(float)
-        for family in text_string_to_metric_families(self._server.http.get("/metrics").text):
-            for sample in family.samples:
-                sums[sample.name] += sample.value
-        return sums
-
-    def __call__(self, name: str) -> int:
-        return int(self._read()[f"cenote_{name}"] - self._before[f"cenote_{name}"])
 
 
 def data(server: LiveServer, body: dict[str, Any]) -> list[Any]:
@@ -86,7 +52,7 @@ def test_a_prompt_that_comes_again_never_reaches_the_model_whatever_is_made_of_i
 ) -> None:
     asked = text()
     keeping.ask("/v1/embeddings", {"input": asked, "dimensions": 64})
-    since = Since(keeping)
+    since = Gained(keeping)
     for form in FORMS:
         body = {"input": asked, **form}
         assert data(keeping, body) == data(bare_server, body)  # a vector by itself, computed and kept: the same bits
@@ -106,7 +72,7 @@ def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(
     body = {"inputs": [{"content": parts}]}
     want = data(bare_server, body)
     assert data(keeping, body) == want
-    since = Since(keeping)
+    since = Gained(keeping)
     again = keeping.ask("/v1/embeddings", body | {"encoding_format": "base64"})
     assert again.json()["data"] == want
     assert again.headers["x-encoder-cache"] == "hit=2, miss=0"
@@ -122,7 +88,7 @@ def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(
 def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, bare_server: LiveServer) -> None:
     texts = [text() for _ in range(5)]
     num_tokens = keeping.ask("/tokenize", {"input": texts}).json()["count"]
-    since = Since(keeping)
+    since = Gained(keeping)
     vectors = keeping.vectors({"input": texts * NUM_TWINS})
     assert since("requests_deduplicated_total") == 5 * (NUM_TWINS - 1)
     assert since("batch_inputs_sum") == 5 * NUM_TWINS  # all of them were answered
@@ -136,7 +102,7 @@ def test_many_who_ask_at_once_in_many_forms_each_get_their_own(server: LiveServe
     asked = [text() + " and so on" * 200 for _ in range(3)]
     bodies = [{"input": asked[i % 3], **FORMS[i % len(FORMS)]} for i in range(NUM_TWINS)]
     want = [bare_server.ask("/v1/embeddings", body).json()["data"][0]["embedding"] for body in bodies]
-    since = Since(server)
+    since = Gained(server)
     with ThreadPoolExecutor(NUM_TWINS) as pool:
         answers = list(pool.map(lambda body: server.ask("/v1/embeddings", body).json(), bodies))
     got = [answer["data"][0]["embedding"] for answer in answers]
@@ -147,7 +113,7 @@ def test_many_who_ask_at_once_in_many_forms_each_get_their_own(server: LiveServe
 
 
 def test_the_cap_holds_and_what_was_pushed_out_is_computed_again(keeping: LiveServer, bare_server: LiveServer) -> None:
-    texts, since = [text() for _ in range(25)], Since(keeping)
+    texts, since = [text() for _ in range(25)], Gained(keeping)
     for _ in range(2):
         got = [keeping.vectors({"input": one})[0] for one in texts]
         assert keeping.metric("cenote_result_cache_bytes") == CAP_BYTES
@@ -157,26 +123,28 @@ def test_the_cap_holds_and_what_was_pushed_out_is_computed_again(keeping: LiveSe
     assert since("result_cache_evictions_total") >= 40
 
 
-def test_the_services_own_question_runs_the_model_each_time_and_is_not_kept(strict: LiveServer) -> None:
-    since = Since(strict)
-    deadline_s = time.monotonic() + 20
-    while since("batch_tokens_count") < 4:
-        assert time.monotonic() < deadline_s, "the question was answered from the cache"
-        time.sleep(0.05)
-    assert strict.metric("cenote_result_cache_entries") == 0
+def test_the_services_own_question_runs_the_model_each_time_and_is_not_kept(
+    start_server: Callable[..., LiveServer],
+) -> None:
+    asking = start_server(*ON, "--known-answer-s", "0.1").wait_until_ready()
+    since = Gained(asking)
+    until(lambda: since("batch_tokens_count") >= 4, "four questions, none of them answered from the cache")
+    assert asking.metric("cenote_result_cache_entries") == 0
     assert since("result_cache_hits_total") == 0
 
 
-def test_tenants_never_meet_what_another_has_computed(strict: LiveServer) -> None:
-    asked, since = text(), Since(strict)
+INSTRUCTION = "Retrieve the passages that answer the question, and prefer those that name a place and a year."
+TEXTS = [f"in which year was bridge number {number} built?" for number in range(6)]
 
-    def ask(tenant: str) -> Any:
-        headers = {"authorization": f"Bearer {SECRETS[tenant]}"}
-        answer = strict.http.post("/v1/embeddings", json={"input": asked}, headers=headers)
-        assert answer.status_code == 200, answer.text
-        return answer.json()["data"]
 
-    first, other, again = ask("acme"), ask("bolt"), ask("acme")
-    assert first == again  # the kept vector, bit for bit
-    assert other[0]["embedding"] == pytest.approx(first[0]["embedding"], abs=TOLERANCE)  # a run of its own
-    assert (since("result_cache_hits_total"), since("result_cache_misses_total")) == (1, 2)
+def one_by_one(server: LiveServer) -> np.ndarray:
+    return np.concatenate([server.vectors({"input": text, "instruction": INSTRUCTION}) for text in TEXTS])
+
+
+def test_an_instruction_is_computed_once(server: LiveServer, start_server: Callable[..., LiveServer]) -> None:
+    """`server` keeps no beginnings."""
+    keeping = start_server("--model", str(CHECKPOINT), "--prefix-cache-bytes", "64MiB").wait_until_ready()
+    assert np.abs(one_by_one(keeping) - one_by_one(server)).max() <= 2e-6
+    num_prompt = len(server.ask("/tokenize", {"input": INSTRUCTION}).json()["tokens"])
+    assert keeping.metric("cenote_prefix_cache_tokens_total") >= (len(TEXTS) - 3) * num_prompt / 2
+    assert server.metric("cenote_prefix_cache_tokens_total") == 0

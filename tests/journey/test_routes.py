@@ -13,7 +13,8 @@ READ = ("/", "/docs", "/health", "/livez", "/metrics", "/openapi.json", "/readyz
 @pytest.mark.parametrize("path", PATHS)
 def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path: str) -> None:
     plain = {"content-type": "text/plain"}
-    refused = Refusal("text", path, GOOD, 415, "unsupported_media_type", headers=plain)
+    said = ("text/plain", "application/json")
+    refused = Refusal("text", path, GOOD, 415, "unsupported_media_type", words=said, headers=plain)
     assert_refused(server.http.post(path, content=refused.raw, headers=plain), refused)
     wrong = Refusal(
         "put", path, GOOD, 405, "method_not_allowed", words=("takes no PUT; it takes POST", "/openapi.json")

@@ -1,4 +1,4 @@
-"""Two models on one address: each request finds its own, and each is told what is served for what it wants."""
+"""Two models on two fronts: each request finds its own, and each is told what is served for what it wants."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,34 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part
-from tests.several_models import ASKED, RERANKER, TEXTS, write_tables
-from tests.two_fronts import until
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image, image_part, until
+from tests.several_models import ASKED, OFFICIAL, TEXTS, write_tables
+from tests.stream_client import NDJSON
 
-FRONTS = [
-    pytest.param((), id="one front"),
-    pytest.param(("--fronts", "2"), id="two fronts", marks=pytest.mark.slow),
-]
 RERANK = ("/v1/rerank", "/v2/rerank", "/rerank")
 
 
-@pytest.fixture(scope="module", params=FRONTS)
-def both(
-    start_server: Callable[..., LiveServer],
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[LiveServer]:
-    server = start_server(*write_tables(tmp_path_factory.mktemp("tables")), *request.param).wait_until_ready()
+@pytest.fixture(scope="module")
+def both(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    server = start_server(*write_tables(tmp_path_factory.mktemp("tables")), "--fronts", "2").wait_until_ready()
     yield server
     assert server.stop() == 0
-
-
-@pytest.fixture(scope="module")
-def ranker(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    """The reranker by itself."""
-    server = start_server("--model", str(RERANKER), "--family", "qwen3_vl_reranker").wait_until_ready()
-    yield server
-    server.stop()
 
 
 def scores(server: LiveServer, path: str = "/v1/rerank", **more: Any) -> np.ndarray:
@@ -49,13 +33,13 @@ def refused(server: LiveServer, path: str, body: dict[str, Any], status: int = 4
     return error
 
 
-def test_each_model_answers_as_it_does_by_itself(both: LiveServer, server: LiveServer, ranker: LiveServer) -> None:
+def test_each_model_answers_as_it_does_by_itself(both: LiveServer, server: LiveServer) -> None:
     for name in ("search", None):
         want = server.vectors({"input": TEXTS})
         np.testing.assert_allclose(both.vectors({"input": TEXTS, "model": name}), want, rtol=0, atol=1e-6)
     for path in RERANK:
         for name in ("rank", None):
-            np.testing.assert_allclose(scores(both, path, model=name), scores(ranker, path), rtol=0, atol=1e-6)
+            np.testing.assert_allclose(scores(both, path, model=name), OFFICIAL, rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(scores(both, model="search"), scores(server), rtol=0, atol=1e-6)
 
 
@@ -93,8 +77,7 @@ def test_a_model_of_the_wrong_kind_is_refused_with_the_right_one(
     both: LiveServer, path: str, body: dict[str, Any]
 ) -> None:
     if "stream" in path:
-        head = {"content-type": "application/x-ndjson"}
-        answer = both.http.post(path, content=b'{"input": "x"}\n', headers=head)
+        answer = both.http.post(path, content=b'{"input": "x"}\n', headers=NDJSON)
         assert answer.status_code == 400, answer.text
         error = answer.json()["error"]
     else:
@@ -129,11 +112,11 @@ def test_a_name_for_an_image_is_of_one_model(both: LiveServer) -> None:
     both.ask("/v1/rerank", body)
 
 
-@pytest.fixture(scope="module", params=FRONTS)
-def twins(start_server: Callable[..., LiveServer], request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def twins(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
     """The same checkpoint twice."""
-    flags = ("--model", f"one={CHECKPOINT}", "--model", f"two={CHECKPOINT}")
-    server = start_server(*flags, *request.param).wait_until_ready()
+    flags = ("--fronts", "2", "--model", f"one={CHECKPOINT}", "--model", f"two={CHECKPOINT}")
+    server = start_server(*flags).wait_until_ready()
     yield server
     assert server.stop() == 0
     assert not list(Path("/dev/shm").glob(f"cenote-towers-{server.process.pid}"))

@@ -23,14 +23,10 @@ HEAL_S = 240
 PAUSE_S = 0.05
 
 
-@pytest.fixture(scope="module", params=[(), ("--fronts", "2")], ids=["one front", "two fronts"])
-def both(
-    start_server: Callable[..., LiveServer],
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[LiveServer]:
-    flags = write_tables(tmp_path_factory.mktemp("tables"))
-    server = start_server(*flags, "--encoder-cache-bytes", "0", *request.param).wait_until_ready()
+@pytest.fixture(scope="module")
+def both(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    flags = (*write_tables(tmp_path_factory.mktemp("tables")), "--fronts", "2")
+    server = start_server(*flags, "--encoder-cache-bytes", "0").wait_until_ready()
     yield server
     assert server.stop() == 0
 

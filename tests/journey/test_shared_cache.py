@@ -4,7 +4,6 @@ import fcntl
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -14,18 +13,20 @@ import numpy as np
 import pytest
 
 from service.engine.shared_tiers.disk import FOLDER
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part, plain_environ
-from tests.journey.patient.server import patient_environ
+from tests.at_start.environ import customized_environ
+from tests.conftest import CHECKPOINT, Gained, LiveServer, image, image_part, plain_environ, until
 from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., LiveServer]
-WRITTEN_S = 20
 NUM_KNOWN = 1
 """Images of the known question: each engine encodes them at its start, whatever is stored."""
 TINY_CACHE_BYTES = 1000
 """Less than one image's features."""
+
+PATIENT = customized_environ(Path(__file__).parent / "patient")
+"""In which no look-up in a shared tier is given up that is merely slow."""
 
 seeds = count(50_000)
 
@@ -37,21 +38,9 @@ def body(url: str | None, uuid: str | None = None) -> dict[str, Any]:
     return {"inputs": [{"content": [part]}]}
 
 
-class Counts:
-    """Numbers of decoded and encoded images from here on."""
-
-    def __init__(self, server: LiveServer) -> None:
-        self._server = server
-        self._before = self._read()
-
-    def _read(self) -> tuple[int, int]:
-        names = ("cenote_pictures_decoded_total", "cenote_vision_encodes_total")
-        decoded, encoded = (int(self._server.metric(name)) for name in names)
-        return decoded, encoded
-
-    def __call__(self) -> tuple[int, int]:
-        now = self._read()
-        return now[0] - self._before[0], now[1] - self._before[1]
+def counts(gained: Gained) -> tuple[int, int]:
+    """Numbers of decoded and encoded images."""
+    return gained("pictures_decoded_total"), gained("vision_encodes_total")
 
 
 def cache_header(server: LiveServer, asked: dict[str, Any]) -> str:
@@ -63,11 +52,8 @@ def tier(server: LiveServer, name: str, which: str) -> int:
 
 
 def wait_for_files(folder: Path, num: int) -> list[Path]:
-    deadline_s = time.monotonic() + WRITTEN_S
-    while len(files := sorted((folder / FOLDER).glob("*.safetensors"))) < num:
-        assert time.monotonic() < deadline_s, f"{len(files)} files were written, not {num}"
-        time.sleep(0.02)
-    return files
+    until(lambda: len(list((folder / FOLDER).glob("*.safetensors"))) >= num, f"{num} files")
+    return sorted((folder / FOLDER).glob("*.safetensors"))
 
 
 def stored_bytes(folder: Path) -> int:
@@ -88,7 +74,7 @@ def start(start_server: Start) -> Iterator[Start]:
     started: list[LiveServer] = []
 
     def one(*flags: str, is_patient: bool = True) -> LiveServer:
-        env = patient_environ() if is_patient else None
+        env = PATIENT if is_patient else None
         started.append(start_server("--model", str(CHECKPOINT), *flags, env=env).wait_until_ready())
         return started[-1]
 
@@ -111,11 +97,11 @@ def test_features_survive_a_restart_on_disk_and_a_broken_file_is_made_again(star
     broken[-1] ^= 1
     newest.write_bytes(broken)
     again = start(*flags)
-    counts = Counts(again)
+    gained = Gained(again)
     for _ in range(2):
         for url, rows in zip(urls, want, strict=True):
             np.testing.assert_array_equal(again.vectors(body(url)), rows)
-    assert counts() == (4, 1)  # the pixels come along with what the front does not know; one image was broken
+    assert counts(gained) == (4, 1)  # the pixels come along with what the front does not know; one image was broken
     assert tier(again, "hits_total", "disk") >= 3
     assert tier(again, "misses_total", "disk") >= 1
     wait_for_files(tmp_path, len(files))
@@ -133,11 +119,12 @@ def test_a_lock_that_another_process_keeps_holds_up_no_engine(start: Start, tmp_
         server.vectors(body(image(next(seeds))))
     assert "held by another process" in server.log.read_text()
     assert "stuck" not in server.log.read_text()
-    deadline_s = time.monotonic() + WRITTEN_S
-    while len(list((tmp_path / FOLDER).glob("*.safetensors"))) < NUM_KNOWN + 1:
-        assert time.monotonic() < deadline_s, "nothing was written once the lock was free"
+
+    def writes() -> bool:
         server.vectors(body(image(next(seeds))))
-        time.sleep(0.2)
+        return len(list((tmp_path / FOLDER).glob("*.safetensors"))) > NUM_KNOWN
+
+    until(writes, "a file, once the lock was free")
 
 
 def test_two_servers_share_a_folder_and_those_of_another_number_format_do_not(start: Start, tmp_path: Path) -> None:
@@ -146,9 +133,9 @@ def test_two_servers_share_a_folder_and_those_of_another_number_format_do_not(st
     url = image(next(seeds))
     assert cache_header(one, body(url)) == "hit=0, miss=1"
     wait_for_files(tmp_path, NUM_KNOWN + 1)
-    counts = Counts(other)
+    gained = Gained(other)
     assert cache_header(other, body(url)) == "hit=1, miss=0"
-    assert counts() == (1, 0)
+    assert counts(gained) == (1, 0)
     one.stop()
     coarse = start(*flags, "--dtype", "bfloat16")
     assert cache_header(coarse, body(url)) == "hit=0, miss=1"
@@ -165,18 +152,18 @@ def test_what_only_a_shared_tier_has_is_neither_decoded_nor_encoded_again_also_b
     want = server.vectors(body(url, name))
     files = wait_for_files(tmp_path, NUM_KNOWN + 1)
     assert server.metric("cenote_encoder_cache_bytes") <= TINY_CACHE_BYTES
-    counts = Counts(server)
+    gained = Gained(server)
     for asked in (body(url), body(None, name)):
         np.testing.assert_array_equal(server.vectors(asked), want)
         assert cache_header(server, asked) == "hit=1, miss=0"
-    assert counts() == (0, 0)
+    assert counts(gained) == (0, 0)
     assert tier(server, "rejected_total", "device") > 0
 
     for file in files:
         file.unlink()
     for number, asked in enumerate((body(url), body(None, name)), 1):  # gone from every tier: made again, no error
         np.testing.assert_array_equal(server.vectors(asked), want)
-        assert counts() == (number, number)
+        assert counts(gained) == (number, number)
         for file in wait_for_files(tmp_path, 1):
             file.unlink()
 
@@ -198,7 +185,9 @@ def test_a_server_of_values_is_shared_and_may_hang_and_go_at_any_time(start: Sta
         one, other = (start(*flags, is_patient=False) for _ in range(2))
         urls = [image(next(seeds)) for _ in range(6)]
         want = [one.vectors(body(url)) for url in urls]
-        _wait_for(lambda: all(cache_header(other, body(url)) == "hit=1, miss=0" for url in urls))
+        until(
+            lambda: all(cache_header(other, body(url)) == "hit=1, miss=0" for url in urls), "all of them in the store"
+        )
         assert tier(other, "hits_total", "valkey") >= 1
         valkey.process.send_signal(signal.SIGSTOP)
         hung = image(next(seeds))
@@ -226,20 +215,6 @@ def test_every_tier_has_its_series_from_the_start(server: LiveServer) -> None:
     assert tier(server, "bytes", "host") == 0  # the device is the CPU
 
 
-def test_hundreds_of_distinct_images_leave_the_cache_at_its_cap_and_never_above(start: Start) -> None:
-    cap = 100_000
-    server = start("--encoder-cache-bytes", str(cap))
-    most = 0
-    for _ in range(40):
-        items = [body(image(next(seeds), 64, 64))["inputs"][0] for _ in range(10)]
-        server.vectors({"inputs": items})
-        held = int(server.metric("cenote_encoder_cache_bytes"))
-        most = max(most, held)
-        assert held <= cap
-    assert most > 0.9 * cap
-    assert tier(server, "rejected_total", "device") > 300
-
-
 def test_a_wrong_setting_stops_the_start_and_no_password_is_printed() -> None:
     flags = ("--valkey-url", "http://user:secret-word@host")
     command = [sys.executable, "-m", "service", "serve", "--port", "0", *flags]
@@ -248,10 +223,3 @@ def test_a_wrong_setting_stops_the_start_and_no_password_is_printed() -> None:
     assert "--valkey-url" in ended.stderr
     assert "secret-word" not in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
-
-
-def _wait_for(happened: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WRITTEN_S
-    while not happened():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)

@@ -2,23 +2,22 @@
 
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part, text_part
-from tests.journey.patient.server import patient_environ
+from tests.at_start.environ import customized_environ
+from tests.conftest import CHECKPOINT, Gained, LiveServer, image, image_part, text_part, until
 from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
 
-WRITTEN_S = 20
 IMAGE = image(60_001)
 BODY = {"inputs": [{"content": [image_part(IMAGE), text_part("shared")]}, {"content": [text_part("alone")]}]}
-NAMES = "cenote_shared_vector_hits_total", "cenote_shared_vector_misses_total", "cenote_pictures_decoded_total"
+NAMES = "shared_vector_hits_total", "shared_vector_misses_total", "pictures_decoded_total"
 
 CHANGE_ALL = """
 for _, key in ipairs(redis.call('KEYS', 'cenote:vectors:1:*')) do
@@ -49,10 +48,7 @@ class Pair:
         """As `asked`; what was not known is, from now on: vectors are written after the answer."""
         before = self.num_written()
         told, rows = asked(server, body)
-        deadline_s = time.monotonic() + WRITTEN_S
-        while self.num_written() < before + told[1]:
-            assert time.monotonic() < deadline_s, f"{self.num_written() - before} vectors were written, not {told[1]}"
-            time.sleep(0.02)
+        until(lambda: self.num_written() >= before + told[1], f"{told[1]} vectors written")
         return told, rows
 
 
@@ -61,20 +57,17 @@ def pair(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempP
     redis = RedisServer(tmp_path_factory.mktemp("redis"))
     # Vectors only, and no device's own: `MODEST` switches kept vectors off, and here they are what is looked at.
     flags = ("--model", str(CHECKPOINT), "--valkey-url", redis.url, "--result-cache-bytes", "1MiB")
-    servers = [start_server(*flags, "--valkey-keeps", "vectors", env=patient_environ()) for _ in range(2)]
+    patient = customized_environ(Path(__file__).parent / "patient")
+    servers = [start_server(*flags, "--valkey-keeps", "vectors", env=patient) for _ in range(2)]
     yield Pair(*(server.wait_until_ready() for server in servers), redis)
     redis.stop()
 
 
-def counts(server: LiveServer) -> list[int]:
-    return [int(server.metric(name)) for name in NAMES]
-
-
 def asked(server: LiveServer, body: dict[str, Any]) -> tuple[list[int], np.ndarray]:
     """Hits, misses and decodes that a request made, and its vectors."""
-    before = counts(server)
+    gained = Gained(server)
     rows = server.vectors(body)
-    return [now - then for now, then in zip(counts(server), before, strict=True)], rows
+    return [gained(name) for name in NAMES], rows
 
 
 def test_what_one_has_answered_the_other_answers_bit_for_bit_and_decodes_nothing(pair: Pair) -> None:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests.builders import image_bytes, noise
-from tests.conftest import CHECKPOINT, LiveServer, data_uri, image_part
-from tests.raw_socket import address, post
+from tests.conftest import CHECKPOINT, WAIT_S, LiveServer, data_uri, image_part, until
+from tests.raw_socket import address, connect, post
 
 pytestmark = pytest.mark.slow
 """Servers that start again and again."""
@@ -20,20 +20,12 @@ NUM_INPUTS = 2_000
 ANSWER_BYTES = NUM_INPUTS * DIMENSIONS * 4
 MAX_BYTES = 2 * ANSWER_BYTES + 1
 ASK = post("/v1/embeddings", json.dumps({"input": ["a"] * NUM_INPUTS}).encode())
-WAIT_S = 60
 
 
 @pytest.fixture(scope="module")
 def server(start_server: Callable[..., LiveServer]) -> LiveServer:
     flags = ("--max-queue-bytes", str(MAX_BYTES), "--log-format", "json", "--result-cache-bytes", "1MiB")
     return start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not happened():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def held(server: LiveServer) -> float:
@@ -61,37 +53,37 @@ def test_answers_that_are_not_read_are_bounded_and_others_are_refused_before_the
         assert "this one would hold 1024000 more" in error["message"]
         assert refused.headers["retry-after"] == "2"
         assert server.vectors({"input": "a small answer has no part in that"}).shape == (1, DIMENSIONS)
-    wait_until(lambda: held(server) == 0)
+    until(lambda: held(server) == 0, "bytes held or given back")
     assert server.vectors({"input": ["a"] * NUM_INPUTS}).shape == (NUM_INPUTS, DIMENSIONS)
-    wait_until(lambda: held(server) == 0)
+    until(lambda: held(server) == 0, "bytes held or given back")
 
 
 def test_what_is_taken_is_given_back_while_the_rest_waits(server: LiveServer) -> None:
     with slow_reader(server) as client:
-        wait_until(lambda: 0 < held(server) < ANSWER_BYTES)
+        until(lambda: 0 < held(server) < ANSWER_BYTES, "bytes held or given back")
         before, num_read = held(server), 0
         while num_read < 1_000_000:
             num_read += len(client.recv(1 << 16))
-        wait_until(lambda: 0 < held(server) < before - 100_000)
-    wait_until(lambda: held(server) == 0)
+        until(lambda: 0 < held(server) < before - 100_000, "bytes held or given back")
+    until(lambda: held(server) == 0, "bytes held or given back")
 
 
 def test_tokens_that_are_not_taken_are_held_too(server: LiveServer) -> None:
     body = json.dumps({"input": ["many words " * 20] * 2_000}).encode()
     with slow_reader(server, post("/tokenize", body)):
         assert held(server) > 0
-    wait_until(lambda: held(server) == 0)
+    until(lambda: held(server) == 0, "bytes held or given back")
 
 
 def test_an_answer_that_never_comes_gives_back_what_it_would_have_held(server: LiveServer) -> None:
     wrong = {"input": ["a"] * (NUM_INPUTS - 1) + ["too long " * 20_000]}
     assert server.http.post("/v1/embeddings", json=wrong).status_code == 400
-    wait_until(lambda: held(server) == 0)
+    until(lambda: held(server) == 0, "bytes held or given back")
     texts = [f"{i} " + "many words " * 20 for i in range(NUM_INPUTS)]
     with socket.create_connection(address(server)) as client:
         client.sendall(post("/v1/embeddings", json.dumps({"input": texts}).encode()))
-        wait_until(lambda: held(server) == ANSWER_BYTES)
-    wait_until(lambda: held(server) == 0)
+        until(lambda: held(server) == ANSWER_BYTES, "bytes held or given back")
+    until(lambda: held(server) == 0, "bytes held or given back")
 
 
 def test_an_image_counts_in_the_tokens_that_it_can_have_and_not_in_its_bytes(server: LiveServer) -> None:
@@ -101,4 +93,44 @@ def test_an_image_counts_in_the_tokens_that_it_can_have_and_not_in_its_bytes(ser
         answer = server.http.post("/tokenize", json=body)
     assert answer.status_code == 200, answer.text
     assert answer.json()["data"][0]["image_tokens"] == 64
-    wait_until(lambda: held(server) == 0)
+    until(lambda: held(server) == 0, "bytes held or given back")
+
+
+@pytest.fixture(scope="module")
+def small(start_server: Callable[..., LiveServer]) -> LiveServer:
+    return start_server("--model", str(CHECKPOINT), "--max-queue-bytes", "1MiB").wait_until_ready()
+
+
+def stalled(server: LiveServer, num_bytes: int, num_sent: int = 11) -> socket.socket:
+    """A client that announces a body and sends only so much of it."""
+    connection = connect(server)
+    whole = post("/v1/embeddings", b'{"input": "'.ljust(num_bytes, b"a"))
+    connection.sendall(whole[: len(whole) - num_bytes + num_sent])
+    return connection
+
+
+def test_bodies_on_their_way_are_bounded_and_the_refusal_says_when_to_come_back(small: LiveServer) -> None:
+    with stalled(small, 1 << 20):
+        until(lambda: small.metric("cenote_queue_bytes") > 0, "its bytes")
+        small.ask("/v1/embeddings", {"input": "who announces much and sends little holds little"})
+    with stalled(small, 1 << 20, (1 << 20) - 8):
+        until(lambda: small.metric("cenote_queue_bytes") >= (1 << 20) - 8, "its bytes")
+        answer = small.http.post("/v1/embeddings", json={"input": "a"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert small.status("/readyz") == 200
+    until(
+        lambda: small.http.post("/v1/embeddings", json={"input": "a"}).status_code == 200,
+        "the bytes of a client that hung up",
+    )
+
+
+def test_a_long_text_that_cannot_fit_is_refused_without_harm_to_others(small: LiveServer) -> None:
+    """300,000 characters of three bytes: more tokens than fit, by their bytes alone."""
+    body = json.dumps({"input": "字" * 300_000}, ensure_ascii=False).encode()
+    began_s = time.monotonic()
+    answer = small.http.post("/v1/embeddings", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert "at least" in answer.json()["error"]["message"]  # not tokenized
+    assert small.vectors({"input": "hello"}).shape == (1, 128)
+    assert time.monotonic() - began_s < 30

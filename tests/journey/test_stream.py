@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from service.front.admission.key_file import hash_key
-from tests.conftest import CHECKPOINT, LiveServer, from_base64, image, image_part, text_part
+from tests.conftest import CHECKPOINT, LiveServer, from_base64, image, image_part, text_part, until
 from tests.faults.server import faulty_environ, slowed
 from tests.scoreboard.vitals import processes_of
 from tests.stream_client import StreamClient, exchange
@@ -74,12 +74,6 @@ class Streaming:
             time.sleep(0.4)
             seen.append(self.num_lines())
         return seen[-1]
-
-    def wait_until(self, happened: Callable[[], bool]) -> None:
-        deadline_s = time.monotonic() + 30
-        while not happened():
-            assert time.monotonic() < deadline_s
-            time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -221,11 +215,11 @@ def test_a_client_that_hangs_up_leaves_nothing_under_way(streaming: Streaming) -
     num_told = len(told())
     with slowed(streaming.faults, 0.5), streaming.open() as client:
         client.send(*({"input": f"left {i}"} for i in range(2000)))
-        streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") > 64)
-    streaming.wait_until(lambda: streaming.server.metric("cenote_streams") == 0)
-    streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") == 0)
+        until(lambda: streaming.server.metric("cenote_queue_inputs") > 64, "what follows from it")
+    until(lambda: streaming.server.metric("cenote_streams") == 0, "what follows from it")
+    until(lambda: streaming.server.metric("cenote_queue_inputs") == 0, "what follows from it")
     assert streaming.server.metric("cenote_queue_bytes") == 0
-    streaming.wait_until(lambda: len(told()) > num_told)
+    until(lambda: len(told()) > num_told, "what follows from it")
     line = json.loads(told()[-1])
     assert (line["route"], line["complete"], line["answered"] < 2000) == ("/v1/embeddings/stream", False, True)
 
@@ -258,7 +252,7 @@ def test_a_slow_reader_stalls_the_reading_and_not_the_memory(streaming: Streamin
         client.socket.settimeout(10)
         for _ in range(200):
             client.read()
-        streaming.wait_until(lambda: streaming.num_lines() > stalled)
+        until(lambda: streaming.num_lines() > stalled, "what follows from it")
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"input": "never ended'])
@@ -321,9 +315,9 @@ def test_on_sigterm_what_was_read_is_answered_and_the_last_line_says_the_rest(st
     """The last test: the server is gone after it."""
     with slowed(streaming.faults, 2), streaming.open() as client:
         client.send(*({"input": f"accepted {i}"} for i in range(20)))
-        streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") >= 20)
+        until(lambda: streaming.server.metric("cenote_queue_inputs") >= 20, "what follows from it")
         streaming.server.process.send_signal(signal.SIGTERM)
-        streaming.wait_until(lambda: streaming.server.status("/readyz") in (0, 503))
+        until(lambda: streaming.server.status("/readyz") in (0, 503), "what follows from it")
         answers, end = client.read_all()
     assert [one["type"] for one in answers] == ["embedding"] * 20
     assert (end["complete"], end["num_lines"], end["num_answered"]) == (False, 20, 20)

@@ -10,6 +10,8 @@ from tests.conftest import TOLERANCE, LiveServer
 from tests.models.text.checkpoints import make_checkpoint, reference
 from tests.models.text.texts import TEXTS
 
+pytestmark = pytest.mark.slow
+
 Served = tuple[LiveServer, SentenceTransformer]
 TEXT = "  A pool,  with blanks "
 

@@ -5,13 +5,14 @@ The server believes that it does a hundred tokens in a second, so a request with
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.journey.slow_rates.server import slow_environ
 
 HURRY = {"x-request-timeout": "10"}
 WORDS = "some words of a text that is long enough to be many tokens "
@@ -45,7 +46,7 @@ def _item(text: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def slow(start_server: Callable[..., LiveServer]) -> LiveServer:
     flags = ("--model", str(CHECKPOINT), "--max-batch-tokens", "512", "--result-cache-bytes", "1MiB")
-    return start_server(*flags, env=slow_environ()).wait_until_ready()
+    return start_server(*flags, env=customized_environ(Path(__file__).parent / "slow_rates")).wait_until_ready()
 
 
 def num_run(server: LiveServer) -> float:

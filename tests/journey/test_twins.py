@@ -204,6 +204,7 @@ GOOD: Mapping[str, dict[str, Any]] = {
     "/v1/score": {"text_1": "a", "text_2": "b"},
 }
 
+NO_COLORS = ("", "red", "#fff", "#gggggg", "ff0000", "#ff0000\n", "#FF00000", 7)
 BAD_FIELDS: list[tuple[str, Any, str]] = [
     *(("model", value, "model_not_found") for value in ("", "nope", "a b")),
     ("model", 5, "invalid_request"),
@@ -219,9 +220,10 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     *(("truncation_side", value, "invalid_request") for value in ("", "nope", 5)),
     *(("truncate", value, "invalid_request") for value in ("", "nope", 5)),
     *(("embed_dtype", value, "invalid_request") for value in ("", "nope", 5)),
+    *(("endianness", value, "invalid_request") for value in ("", "middle", 5)),
     *(("encoding_format", value, "invalid_request") for value in ("", "nope", 5)),
     *(("embedding_types", value, "invalid_request") for value in ([], "float", 5)),
-    *(("image_background", value, "invalid_request") for value in ("", "red", "#12345", "#1234567", 5)),
+    *(("image_background", value, "invalid_request") for value in NO_COLORS),
     *(("on_error", value, "invalid_request") for value in ("", "nope", True)),
     *(("part_order", value, "invalid_request") for value in ("", "nope", 5)),
     *(("normalize", value, "invalid_request") for value in (0, "true")),

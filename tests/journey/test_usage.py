@@ -1,12 +1,11 @@
 """Usage: one rule for JSON, raw headers, streams and Cohere, by modality, answered inputs only."""
 
-from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, data_uri, frames_part, image, image_part, text_part
+from tests.conftest import LiveServer, data_uri, frames_part, image, image_part, text_part
 from tests.stream_client import exchange
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
@@ -16,13 +15,6 @@ seeds = count(83_000)
 """Each test draws images that no other test has sent, and numbers its texts alike."""
 
 Item = dict[str, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def keeping(start_server: Callable[..., LiveServer]) -> LiveServer:
-    """Keeps vectors, and does not ask itself."""
-    flags = ("--result-cache-bytes", str(1 << 20), "--known-answer-s", "9999")
-    return start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
 
 
 def item(*parts: dict[str, Any]) -> Item:
@@ -79,7 +71,9 @@ def test_each_modality_has_its_own_sum(keeping: LiveServer) -> None:
         assert together["prompt_tokens_details"][name] == sum(one["prompt_tokens_details"][name] for one in alone)
 
 
-def test_inputs_whose_vector_was_kept_are_cached_whole_and_counted_all_the_same(keeping: LiveServer) -> None:
+def test_inputs_whose_vector_was_kept_are_cached_whole_and_counted_all_the_same(
+    keeping: LiveServer,
+) -> None:
     old, new = item(new_text(), new_image()), item(new_text())
     first = usage_of(keeping, old)
     again, other = usage_of(keeping, old), usage_of(keeping, new)

@@ -31,7 +31,7 @@ from service.outputs.tokens import TokensAsk
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Role, Turn
 from service.prompt.detect import load_profile
-from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
+from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
@@ -213,3 +213,13 @@ def difference(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
     """The largest of all numbers of arrays, which must be of the same shapes."""
     assert [one.shape for one in got] == [one.shape for one in want]
     return max(float(np.abs(one - other).max()) for one, other in zip(got, want, strict=True))
+
+
+def check_special_texts(tokenizer: PromptTokenizer, profile: Profile) -> None:
+    """Fail if a text around the name of a protected token is encoded with one."""
+    for token_id in profile.protected:
+        name = tokenizer.id_to_token(token_id)
+        assert name is not None
+        for text in (name, f"a{name}b", f" {name} ", name * 3, name.upper(), f"{name[0]} {name[1:]}"):
+            body = tokenizer.encode(text).ids
+            assert set(body).isdisjoint(profile.protected), f"{text!r} became {body}"

@@ -12,7 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.journey.test_playground_pages import page_part
+from tests.journey.test_pdf_pages import page_part
 from tests.pdf_file import pdf
 from tests.playground.conftest import Visitor
 from tests.playground.test_embedding import png

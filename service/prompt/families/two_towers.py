@@ -143,7 +143,7 @@ CLIP = Family(
     modalities="text or image",
     pooling="end token, projected; image: CLS, projected",
     prompt="bare",
-    tests=("tests/models/two_tower/", "tests/journey/test_two_towers.py"),
+    tests=("tests/models/two_tower/", "tests/models/over_http/"),
 )
 
 SIGLIP = Family(
@@ -189,7 +189,7 @@ FAMILIES = {
         stock="SiglipModel with Gemma's tokenizer; NaFlex: Siglip2Model",
         pooling="SigLIP's",
         prompt="padded, lower case",
-        tests=("tests/models/two_tower/", "tests/journey/test_two_towers.py"),
+        tests=("tests/models/two_tower/", "tests/models/over_http/"),
     ),
     "clap": Family(
         model_types=("clap",),

@@ -63,6 +63,18 @@ def tensors(file: str = "model.safetensors", /, **changed: Any) -> Edit:
     return edit
 
 
+def without(part: str, file: str = "model.safetensors") -> Edit:
+    """Take the tensors out whose names have a part, of which there is one at least."""
+
+    def edit(folder: Path) -> None:
+        found = load_file(folder / file)
+        kept = {name: tensor for name, tensor in found.items() if part not in name}
+        assert len(kept) < len(found)
+        save_file(kept, folder / file, metadata={"format": "pt"})
+
+    return edit
+
+
 def retensor(change: Callable[[dict[str, Any]], object], file: str = "model.safetensors") -> Edit:
     """Change a file's tensors in place."""
 

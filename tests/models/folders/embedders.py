@@ -8,8 +8,8 @@ from sentence_transformers.base.modules import Dense
 
 from tests.models.folders.bases import CONFIG, DENSE, MODULES, NAMES, TOKENIZER
 from tests.models.folders.bases import SETTINGS as BERT
-from tests.models.folders.edits import Edit, modules, put, read, remove, retensor, turn, write
-from tests.models.folders.row import Row, by_key
+from tests.models.folders.edits import Edit, modules, put, read, remove, retensor, tensors, turn, without, write
+from tests.models.folders.row import Row, by_key, by_words
 
 POOLING = "1_Pooling/config.json"
 CUT, CLASS = put(BERT, max_seq_length=16), {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
@@ -36,10 +36,10 @@ SPECIALS = [
 def with_rows(folder: Path) -> None:
     """Two more rows of the embedding, for added words."""
 
-    def more(tensors: dict[str, torch.Tensor]) -> None:
-        name = next(one for one in tensors if one.endswith("word_embeddings.weight"))
-        rows = torch.randn(2, tensors[name].shape[1], generator=torch.Generator().manual_seed(1))
-        tensors[name] = torch.cat([tensors[name], rows])
+    def more(found: dict[str, torch.Tensor]) -> None:
+        name = next(one for one in found if one.endswith("word_embeddings.weight"))
+        rows = torch.randn(2, found[name].shape[1], generator=torch.Generator().manual_seed(1))
+        found[name] = torch.cat([found[name], rows])
 
     retensor(more)(folder)
     put(CONFIG, vocab_size=read(folder, CONFIG)["vocab_size"] + 2)(folder)
@@ -159,6 +159,8 @@ EQUAL = [
         [arguments(add_bos_token=True, add_eos_token=True)]),
     Row("padding on the left of relative positions", "qwen3", [put(TOKENIZER, padding_side="left")]),
     Row("special tokens that are not parsed", "bert", [put(TOKENIZER, split_special_tokens=True)]),
+    Row("a pooler that is not there", "bert", [without("pooler")]),
+    Row("buffers of older releases", "bert", [tensors(**{"embeddings.position_ids": torch.arange(8)[None]})]),
 ]  # fmt: skip
 XLNET = "sentence_xlnet_config.json"
 LEFT = {"direction": "Left", "max_length": 32, "strategy": "LongestFirst", "stride": 0}
@@ -213,4 +215,19 @@ REFUSED = [
         r"tokenizer\.json has dropout 0\.1"),
     Row("an entry of the vocabulary without an embedding", "bert", [put(CONFIG, vocab_size=200)],
         r"tokenizer\.json has the token .* config\.json vocab_size 200"),
+    *by_words("bert", {
+        r"lacks 1 tensors.*layer\.1\.attention\.self\.query\.weight": without("layer.1.attention.self.query.weight"),
+        r"lacks 16 tensors.*auto_map\), which is never run here": lambda folder: (
+            without("layer.1.")(folder), put(CONFIG, auto_map={"AutoModel": "modeling.OtherModel"})(folder)
+        ),
+    }, at_load=True),
+    *by_words("gemma3_text", {
+        r"3_Dense has tensors .* expected .*linear\.bias": without("bias", "3_Dense/model.safetensors"),
+        r"3_Dense has no model\.safetensors": remove("3_Dense/model.safetensors"),
+        "2_Dense takes 16 numbers, but gets 32": put("2_Dense/config.json", in_features=16),
+    }, at_load=True),
+    *by_words("llama", {
+        "rope type dynamic; supported: default":
+            put(CONFIG, rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}),
+    }, at_load=True),
 ]  # fmt: skip

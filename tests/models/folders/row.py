@@ -54,7 +54,7 @@ def by_key(base: str, file: str, *keys: dict[str, Any], **more: Any) -> Iterator
         yield Row(f"{base}: {file} has {'.'.join(path)} {inner!r}", base, [put(file, **one)], says)
 
 
-def by_words(base: str, said: dict[str, Edit], folder: str = "folder") -> Iterator[Row]:
+def by_words(base: str, said: dict[str, Edit], folder: str = "folder", *, at_load: bool = False) -> Iterator[Row]:
     """Rows that are refused in words, each with one edit."""
     for words, edit in said.items():
-        yield Row(f"{base}: {words}", base, [edit], words, folder)
+        yield Row(f"{base}: {words}", base, [edit], words, folder, at_load=at_load)

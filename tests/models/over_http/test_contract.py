@@ -48,6 +48,11 @@ def test_both_sides_have_the_references_vectors_together_alone_and_again(running
         if running.model.kind != "float":
             assert near(running.vectors(queries, "query"), running.want("query", queries))
         assert near(running.vectors(documents), running.want("document", documents))
+    if running.model.kind == "float":
+        messages = [[{"role": "user", **item}] for item in items(documents)]
+        for body in ({"inputs": items(documents)}, {"messages": messages}):
+            found = running.server.vectors({**body, "input_type": "search_document"})
+            assert near(list(found), running.want("document", documents))
     for one in documents[:3]:
         assert near(running.vectors([one]), running.want("document", [one]))
 
@@ -71,9 +76,11 @@ def test_scores_are_the_references(running: Running) -> None:
 
 @having("refused")
 def test_what_it_does_not_give_is_refused_by_name(running: Running) -> None:
+    decoded = running.server.metric("cenote_pictures_decoded_total")
     for path, body, *said in running.model.refused:
         error = refusal(running.server, path, body)
         assert is_said(error, *said), (path, body, said, error)
+    assert running.server.metric("cenote_pictures_decoded_total") == decoded
     if running.model.kind in ("sparse", "score"):
         answer = running.server.http.post("/v1/embeddings/stream", content=b'{"input": "a"}\n', headers=NDJSON)
         assert answer.status_code == 400
@@ -125,7 +132,7 @@ def test_every_number_format_holds_the_same_vectors_of_tokens(running: Running) 
         assert np.array_equal(np.array(found["multi_int8"][index]), np.array(found["multi_uint8"][index]) - 128)
 
 
-@of("colqwen2", "colmodernvbert", "gme")
+@of("colqwen2", "colmodernvbert", "gme", "clip", "siglip2-naflex")
 def test_an_image_that_comes_twice_is_encoded_once_and_its_features_stand_in_for_it(running: Running) -> None:
     page, server = image(91, 140, 90), running.server
     counts = [server.metric("cenote_vision_encodes_total")]

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import TOLERANCE, LiveServer, data_uri, frames_part, image, image_part, text_part
+from tests.models.over_http.models import NOT_OF_RERANKERS
+from tests.models.over_http.running import is_said, refusal
 
 ORACLE = Path(__file__).parents[1] / "reranker" / "oracle"
 ALL = {case["name"]: case for case in json.loads((ORACLE / "oracle.json").read_text())}
@@ -40,10 +42,6 @@ def item(side: dict[str, Any]) -> dict[str, Any]:
 def asked(case: dict[str, Any], query: str = "query") -> dict[str, Any]:
     how = {"instruction": case["instruction"]} if "instruction" in case else {}
     return {query: item(case["query"]), "documents": [item(one) for one in case["documents"]], **how}
-
-
-def first_pair(case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    return case["query"], case["documents"][0]
 
 
 def in_order(results: list[dict[str, Any]]) -> list[float]:
@@ -131,34 +129,12 @@ def test_one_bad_page_leaves_the_others_their_scores(reranker: LiveServer) -> No
     assert (refused["param"], refused["index"]) == ("query.image", None)
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/v1/embeddings", {"input": "x"}),
-        ("/v2/embed", {"texts": ["x"]}),
-        ("/v1/embed", {"texts": ["x"]}),
-        ("/v1/embed", {"texts": ["x"], "embedding_types": ["float"]}),
-    ],
-)
-def test_vectors_are_refused_by_what_the_model_does(reranker: LiveServer, path: str, body: dict[str, Any]) -> None:
-    answer = reranker.http.post(path, json=body)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_request", "model")
-    assert "is a reranker" in error["message"]
-    assert "`/v1/rerank`" in error["message"]
-
-
-def test_a_stream_of_vectors_is_refused_too(reranker: LiveServer) -> None:
+def test_what_it_does_not_give_is_refused_by_name_and_clients_learn_what_it_does(reranker: LiveServer) -> None:
+    for path, body, *said in (*NOT_OF_RERANKERS, ("/embed", {"inputs": "x"}, "", "", "is a reranker")):
+        assert is_said(refusal(reranker, path, body), *said), path
     headers = {"content-type": "application/x-ndjson"}
     answer = reranker.http.post("/v1/embeddings/stream", content=b'{"input": "x"}\n', headers=headers)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "model")
-
-
-def test_the_card_says_what_the_model_does(reranker: LiveServer) -> None:
     card = reranker.http.get("/v1/models").json()["data"][0]
     assert (card["scoring"], card["endpoints"]) == ("sigmoid", ["rerank"])
-
-
-def test_teis_clients_learn_it_too(reranker: LiveServer) -> None:
     assert reranker.http.get("/info").json()["model_type"] == {"reranker": {"num_labels": 1}}
-    assert "is a reranker" in reranker.http.post("/embed", json={"inputs": "x"}).json()["message"]

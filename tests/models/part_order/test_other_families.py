@@ -1,26 +1,15 @@
 """The order of parts in the other families: as written where the template holds it, refused by name elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from schemas.content.parts import Content, TextPart
-from schemas.endpoints.embed import EmbedRequest
-from schemas.endpoints.embeddings import EmbeddingRequest
-from service.checkpoint.hub import Checkpoint
-from service.errors import InputError
-from service.front.inputs.reader import InputReader
-from service.front.served_model import load_served_model
-from service.front.tenant import Tenant
-from service.outputs.dense import DenseAsk
 from tests.conftest import TOLERANCE, LiveServer
-from tests.models.late.checkpoints import colqwen2_5
 from tests.models.part_order.templates import QWEN2_VL, Part, images_of, rendered
 from tests.models.served import Served
-from tests.models.text.checkpoints import make_checkpoint
 from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
 from tests.models.vlm.images import SMALL, TALL, WIDE
 from tests.models.vlm.references import PAD, Reference, resized
@@ -75,33 +64,6 @@ def test_nomics_prompt_of_a_page_holds_parts_as_written(tmp_path: Path, instruct
         query = (given or "Query: ") + "".join(texts[1:]) + "<|endoftext|>" * 10
         want.append(reference.last_state(page if images else query, images, plain_positions=False))
     assert np.abs(served_vectors(served, instruction) - np.stack(want)).max() <= TOLERANCE
-
-
-REFUSED: dict[str, tuple[Callable[[Path], Path], str | None, str]] = {
-    "VLM2Vec": (qwen2_vl, "vlm2vec", "vlm2vec"),
-    "jina-embeddings-v4": (qwen2_5_vl, "jina_v4", "jina-embeddings-v4"),
-    "ColQwen2.5": (colqwen2_5, None, "colqwen2.5"),
-    "a text model": (lambda folder: make_checkpoint("bert", folder), None, "bert"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_templates_with_one_place_for_each_kind_refuse_by_name(tmp_path: Path, name: str) -> None:
-    make, family, prompts = REFUSED[name]
-    checkpoint = Checkpoint(name, make(tmp_path / "checkpoint"), None)
-    model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=0, family=family)
-    unread: Any = None  # no medium is
-    reader, asks = InputReader(model=model, rules=unread), (DenseAsk(dimensions=model.profile.dimensions),)
-    inputs, tenant = [Content(content=[TextPart(text="a")])], Tenant.named("one")
-    reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order="reference"), asks, tenant)
-    written = "as_written"
-    for job in (
-        lambda: reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order=written), asks, tenant),
-        lambda: reader.embed_job(EmbedRequest(inputs=inputs, part_order=written), None, asks, tenant),
-    ):
-        with pytest.raises(InputError, match=f"expected reference; {name} has the prompts of {prompts}") as caught:
-            job()
-        assert caught.value.param == "part_order"
 
 
 def test_every_route_refuses_it(sparse: LiveServer) -> None:

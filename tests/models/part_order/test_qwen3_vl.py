@@ -18,6 +18,7 @@ from service.model.load import load_stock
 from tests.builders import image_bytes, noise
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, frames_part, image_part, text_part
 from tests.models.part_order.templates import Part, images_of, rendered
+from tests.stream_client import NDJSON
 
 INSTRUCTION = "Represent the user's input."
 A, B, C = noise(96, 64, 1), noise(64, 128, 2), noise(64, 64, 3)
@@ -88,12 +89,13 @@ def content(parts: Sequence[Part]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ITEMS)
 def test_every_route_gives_the_vector_of_the_chat_template(server: LiveServer, reference: Reference, name: str) -> None:
     want, parts = reference.vector(turns_of(ITEMS[name])), content(ITEMS[name])
+    cohere = server.ask("/v2/embed", {"inputs": [{"content": parts}], **AS_WRITTEN}).json()
     got = {
         "inputs": server.vectors({"inputs": [{"content": parts}], **AS_WRITTEN})[0],
         "messages": server.vectors({"messages": [{"role": "user", "content": parts}], **AS_WRITTEN})[0],
-        "/v2/embed": np.array(v2(server, {"inputs": [{"content": parts}], **AS_WRITTEN}), "<f4"),
-        "stream": streamed(server, {"content": parts}),
-        "stream of messages": streamed(server, {"messages": [{"role": "user", "content": parts}]}),
+        "/v2/embed": np.array(cohere["embeddings"]["float"][0], "<f4"),
+        "stream": streamed(server, {"content": parts})[1],
+        "stream of messages": streamed(server, {"messages": [{"role": "user", "content": parts}]})[1],
     }
     assert {route: float(np.abs(vector - want).max()) for route, vector in got.items() if not near(vector, want)} == {}
     tokens = server.ask("/tokenize", {"inputs": [{"content": parts}], **AS_WRITTEN}).json()["tokens"]
@@ -173,8 +175,8 @@ def test_an_order_has_a_fingerprint_of_its_own(server: LiveServer) -> None:
     assert made_by[:3] == made_by[3:]
     assert made_by[0] == made_by[1] == server.http.get("/v1/models").json()["data"][0]["fingerprint"]
     assert made_by[2] != made_by[0]
-    head, last = stream(server, {"input": "a"})
-    assert (head, last["fingerprint"]) == (made_by[2], made_by[2])
+    head, _, last = streamed(server, {"input": "a"})
+    assert head == last == made_by[2]
 
 
 def test_scores_are_of_documents_as_written(server: LiveServer, reference: Reference) -> None:
@@ -201,27 +203,9 @@ def near(vectors: np.ndarray, want: np.ndarray) -> bool:
     return bool(np.abs(vectors - want).max() <= TOLERANCE)
 
 
-def v2(server: LiveServer, body: dict[str, Any]) -> list[float]:
-    found: list[float] = server.ask("/v2/embed", body | {"embedding_types": ["float"]}).json()["embeddings"]["float"][0]
-    return found
-
-
-def stream(server: LiveServer, line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The fingerprint of the head, and the last line."""
-    answer = streaming(server, line)
-    last: dict[str, Any] = json.loads(answer.text.splitlines()[-1])
-    return answer.headers["x-model-fingerprint"], last
-
-
-def streamed(server: LiveServer, line: dict[str, Any]) -> np.ndarray:
-    return np.array(json.loads(streaming(server, line).text.splitlines()[0])["embedding"], "<f4")
-
-
-def streaming(server: LiveServer, line: dict[str, Any]) -> Any:
-    answer = server.http.post(
-        "/v1/embeddings/stream?part_order=as_written",
-        content=json.dumps(line).encode() + b"\n",
-        headers={"content-type": "application/x-ndjson"},
-    )
-    assert answer.status_code == 200
-    return answer
+def streamed(server: LiveServer, line: dict[str, Any]) -> tuple[str, np.ndarray, str]:
+    """The fingerprint of the head, the vector of the line, and the fingerprint of the end."""
+    path, raw = "/v1/embeddings/stream?part_order=as_written", json.dumps(line).encode() + b"\n"
+    answer = server.http.post(path, content=raw, headers=NDJSON)
+    first, last = map(json.loads, answer.text.splitlines())
+    return answer.headers["x-model-fingerprint"], np.array(first["embedding"], "<f4"), last["fingerprint"]

@@ -12,32 +12,23 @@ from tokenizers.processors import BertProcessing, RobertaProcessing, TemplatePro
 from transformers import (
     AutoModelForSequenceClassification,
     BertConfig,
-    DistilBertConfig,
-    EuroBertConfig,
     GteConfig,
-    JinaEmbeddingsV3Config,
-    ModernBertConfig,
-    MPNetConfig,
-    NomicBertConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
-    RobertaConfig,
-    XLMRobertaConfig,
 )
 
 from tests.models.text.checkpoints import (
     BERT_TOKENS,
-    LLAMA_NAMES,
     LLAMA_TOKENS,
     QWEN_TOKENS,
-    ROBERTA_NAMES,
     ROBERTA_TOKENS,
     SIZES,
     bert_names,
     randomize,
 )
+from tests.models.text.checkpoints import RECIPES as RECIPES_OF_TEXTS
 from tests.models.text.tokenizers import byte_level, unigram, word_piece
 
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -106,30 +97,26 @@ def _euro() -> Tokenizer:
 
 
 def _modernbert(pooling: str) -> Recipe:
-    return Recipe(
-        lambda sizes: ModernBertConfig(
-            **sizes,
-            local_attention=32,
-            pad_token_id=0,
-            cls_token_id=2,
-            sep_token_id=3,
-            classifier_pooling=pooling,
-            classifier_bias=pooling == "mean",
-        ),
-        _modern,
-        bert_names(BERT_TOKENS),
-    )
+    base = RECIPES_OF_TEXTS["modernbert"]
+
+    def config(sizes: dict[str, Any]) -> PreTrainedConfig:
+        made = base.config(sizes)
+        made.classifier_pooling, made.classifier_bias = pooling, pooling == "mean"
+        return made
+
+    return Recipe(config, _modern, base.names)
+
+
+def _paired_family(name: str, tokenizer: Callable[[], Tokenizer], **more: Any) -> Recipe:
+    """A family of text models, whose tokenizer puts pairs together."""
+    base = RECIPES_OF_TEXTS[name]
+    return Recipe(base.config, tokenizer, base.names, **more)
 
 
 TYPED = ("input_ids", "token_type_ids", "attention_mask")
+SAVED = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.1.0"}}
 RECIPES: dict[str, Recipe] = {
-    "bert": Recipe(
-        lambda sizes: BertConfig(**sizes, hidden_act="gelu"),
-        _word_piece,
-        bert_names(BERT_TOKENS),
-        {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.1.0"}},
-        TYPED,
-    ),
+    "bert": _paired_family("bert", _word_piece, more=SAVED, inputs=TYPED),
     "bert_older": Recipe(
         lambda sizes: BertConfig(**sizes, hidden_act="relu"),
         _word_piece,
@@ -137,33 +124,22 @@ RECIPES: dict[str, Recipe] = {
         {"sbert_ce_default_activation_function": IDENTITY},
         TYPED,
     ),
-    "xlm_roberta": Recipe(
-        lambda sizes: XLMRobertaConfig(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES
-    ),
-    "roberta": Recipe(lambda sizes: RobertaConfig(**sizes, type_vocab_size=1, pad_token_id=1), _roberta, ROBERTA_NAMES),
+    "xlm_roberta": _paired_family("xlm_roberta", _unigram),
+    "roberta": _paired_family("roberta", _roberta),
     "modernbert_cls": _modernbert("cls"),
     "modernbert_mean": _modernbert("mean"),
-    "distilbert": Recipe(lambda sizes: DistilBertConfig(**sizes, hidden_dim=48), _word_piece, bert_names(BERT_TOKENS)),
-    "mpnet": Recipe(lambda sizes: MPNetConfig(**sizes, pad_token_id=1), _mpnet, ROBERTA_NAMES),
-    "gte": Recipe(lambda sizes: GteConfig(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES),
+    "distilbert": _paired_family("distilbert", _word_piece),
+    "mpnet": _paired_family("mpnet", _mpnet),
+    "gte": _paired_family("gte", _unigram),
     "gte_typed": Recipe(
         lambda sizes: GteConfig(**sizes, type_vocab_size=2, pad_token_id=0),
         _word_piece,
         bert_names(BERT_TOKENS),
-        {},
-        TYPED,
+        inputs=TYPED,
     ),
-    "nomic_bert": Recipe(
-        lambda sizes: NomicBertConfig(**sizes, hidden_act="silu"), _word_piece, bert_names(BERT_TOKENS), {}, TYPED
-    ),
-    "jina_embeddings_v3": Recipe(
-        lambda sizes: JinaEmbeddingsV3Config(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES
-    ),
-    "eurobert": Recipe(
-        lambda sizes: EuroBertConfig(**sizes, num_key_value_heads=2, pad_token_id=1, mask_token_id=2),
-        _euro,
-        LLAMA_NAMES,
-    ),
+    "nomic_bert": _paired_family("nomic_bert", _word_piece, inputs=TYPED),
+    "jina_embeddings_v3": _paired_family("jina_embeddings_v3", _unigram),
+    "eurobert": _paired_family("eurobert", _euro),
 }
 
 

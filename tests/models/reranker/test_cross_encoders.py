@@ -12,8 +12,7 @@ from service.errors import InputError
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.reranker.checkpoints import MAX_TOKENS, RECIPES, make_cross_encoder
-from tests.models.served import Served
-from tests.models.special_texts import check_special_texts
+from tests.models.served import Served, check_special_texts
 from tests.models.text.texts import LONG, TEXTS
 
 PAIRS = [(TEXTS[i], TEXTS[(7 * i + 3) % len(TEXTS)]) for i in range(len(TEXTS))]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import TOLERANCE
-from tests.models.special_texts import check_special_texts
+from tests.models.served import check_special_texts
 from tests.models.text.checkpoints import RECIPES
 from tests.models.text.conftest import ServedText
 from tests.models.text.texts import LONG, TEXTS

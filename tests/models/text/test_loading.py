@@ -45,47 +45,6 @@ def without(path: Path, part: str) -> int:
     return len(tensors) - len(kept)
 
 
-def test_a_missing_pooler_is_not_missed(copy: Copy) -> None:
-    folder = copy("bert")
-    assert without(folder / "model.safetensors", "pooler") > 0
-    assert load(folder).own.hidden_size == 32
-
-
-def test_a_missing_tensor_ends_the_start(copy: Copy) -> None:
-    folder = copy("bert")
-    assert without(folder / "model.safetensors", "layer.1.attention.self.query.weight") == 1
-    with pytest.raises(ModelError, match=r"lacks 1 tensors.*layer\.1\.attention\.self\.query\.weight"):
-        load(folder)
-
-
-def test_dense_weights_have_the_shapes_that_their_file_says(copy: Copy) -> None:
-    folder = copy("gemma3_text")
-    assert load(folder).own.hidden_size == 32
-    without(folder / "3_Dense" / "model.safetensors", "bias")
-    with pytest.raises(ModelError, match=r"3_Dense has tensors .* expected .*linear\.bias"):
-        load(folder)
-    (folder / "3_Dense" / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"3_Dense has no model\.safetensors"):
-        load(folder)
-
-
-def test_dense_modules_follow_each_other(copy: Copy) -> None:
-    folder = copy("gemma3_text")
-    path = folder / "2_Dense" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"in_features": 16}))
-    with pytest.raises(ModelError, match="2_Dense takes 16 numbers, but gets 32"):
-        load(folder)
-
-
-def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
-    folder = copy("llama")
-    config = json.loads((folder / "config.json").read_text())
-    config["rope_parameters"] = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="rope type dynamic; supported: default"):
-        load(folder)
-
-
 def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], ServedText]) -> None:
     packed = {name: served(name).runner._model.backbone.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
     assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
@@ -124,13 +83,6 @@ def test_heads_of_other_tasks_are_not_missed(
     assert load(folder).own.hidden_size == 32
 
 
-def test_buffers_of_older_releases_are_not_missed(copy: Copy) -> None:
-    folder = copy("bert")
-    path = folder / "model.safetensors"
-    save_file(load_file(path) | {"embeddings.position_ids": torch.arange(8)[None]}, path, {"format": "pt"})
-    assert load(folder).own.hidden_size == 32
-
-
 def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
     folder = copy("bert")
     path, config = folder / "model.safetensors", folder / "config.json"
@@ -142,16 +94,6 @@ def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
     own = {"cenote": {"unread_tensors": ["mlp.", "x.lora_"]}}
     config.write_text(json.dumps(json.loads(config.read_text()) | own))
     assert load(folder).own.hidden_size == 32
-
-
-def test_missing_tensors_beside_code_that_is_never_run_say_so(copy: Copy) -> None:
-    folder = copy("bert")
-    config = folder / "config.json"
-    without(folder / "model.safetensors", "layer.1.")
-    own = {"auto_map": {"AutoModel": "modeling.OtherModel"}}
-    config.write_text(json.dumps(json.loads(config.read_text()) | own))
-    with pytest.raises(ModelError, match=r"lacks 16 tensors.*auto_map\), which is never run here"):
-        load(folder)
 
 
 def test_a_family_may_name_the_class_the_pooling_and_the_prompts(copy: Copy) -> None:

@@ -26,6 +26,16 @@ class Reference:
     processor: Any
     model: Any
 
+    @classmethod
+    def of(cls, name: str, folder: Path) -> "Reference":
+        """The reference of a family's checkpoint."""
+        recipe, model = (
+            RECIPES[name],
+            AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager"),
+        )
+        tokenizer, processor = AutoTokenizer.from_pretrained(folder), recipe.processor.from_pretrained(folder)
+        return cls(recipe, tokenizer, processor, model.eval())
+
     @torch.inference_mode()
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         length = self.model.config.text_config.max_position_embeddings
@@ -48,13 +58,7 @@ class Towers(Served):
 
     def __init__(self, name: str, folder: Path) -> None:
         super().__init__(folder)
-        recipe = RECIPES[name]
-        self.reference = Reference(
-            recipe,
-            AutoTokenizer.from_pretrained(folder),
-            recipe.processor.from_pretrained(folder),
-            AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval(),
-        )
+        self.reference = Reference.of(name, folder)
 
 
 @pytest.fixture(scope="session")

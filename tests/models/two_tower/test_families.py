@@ -18,7 +18,7 @@ from service.media.item import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.two_tower.two_tower import TwoTower, image_inputs
 from tests.conftest import TOLERANCE
-from tests.models.special_texts import check_special_texts
+from tests.models.served import check_special_texts
 from tests.models.two_tower.captions import CAPTIONS, LONG
 from tests.models.two_tower.checkpoints import RECIPES
 from tests.models.two_tower.conftest import Towers

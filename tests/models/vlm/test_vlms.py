@@ -1,5 +1,8 @@
 """Each family of vision-language embedders gives the vectors of its own script, on a small random checkpoint."""
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +13,12 @@ from service.errors import InputError, ModelError
 from service.model.architectures import pooled_model
 from service.model.stock.stock_vlm import StockVlm
 from service.prompt.conversation import Conversation, Turn
+from service.prompt.detect import load_profile
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.models.served import Served
-from tests.models.vlm.checkpoints import qwen2_5_vl
+from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
 from tests.models.vlm.images import SMALL, TALL
 from tests.models.vlm.models import MODELS, Case
 from tests.models.vlm.references import BiQwenScript
@@ -141,3 +145,52 @@ def test_a_conversation_of_two_turns_is_refused(all_of_them: dict[str, Both]) ->
     with pytest.raises(InputError, match="2 turns") as caught:
         builder.build(Conversation(None, turns), Truncation(100), param="messages", index=3)
     assert (caught.value.param, caught.value.index) == ("messages", 3)
+
+
+Variant = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def unnamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return qwen2_vl(tmp_path_factory.mktemp("vlm") / "segment-of-a-model")
+
+
+@pytest.fixture
+def variant(unnamed: Path, tmp_path: Path) -> Variant:
+    def made(name: str, **config: object) -> Path:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        shutil.copyfile(unnamed / "tokenizer.json", folder / "tokenizer.json")
+        written = json.loads((unnamed / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(written | config))
+        return folder
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "expected"),
+    [
+        ("gme-Qwen2-VL-2B-Instruct", {}, "gme-qwen2-vl"),
+        ("models--Alibaba-NLP--gme-Qwen2-VL-2B-Instruct/snapshots/477027a6", {}, "gme-qwen2-vl"),
+        ("merged", {"architectures": ["GmeQwen2VL"]}, "gme-qwen2-vl"),
+        ("merged", {"auto_map": {"AutoModel": "modeling_gme_qwen2vl.GmeQwen2VL"}}, "gme-qwen2-vl"),
+        ("VLM2Vec-V2.0", {}, "vlm2vec"),
+        ("merged", {"_name_or_path": "VLM2Vec/VLM2Vec-V2.0"}, "vlm2vec"),
+        ("VLM2Vec-V2.0", {"cenote": {"family": "gme_qwen2_vl"}}, "gme-qwen2-vl"),
+    ],
+)
+def test_names_and_the_key_say_which(variant: Variant, name: str, config: dict[str, object], expected: str) -> None:
+    assert load_profile(variant(name, **config)).name == expected
+
+
+def test_what_is_said_by_hand_counts_most(variant: Variant) -> None:
+    folder = variant("gme", cenote={"family": "gme_qwen2_vl"})
+    assert load_profile(folder, "vlm2vec").name == "vlm2vec"
+
+
+def test_shorter_vectors_are_offered_where_the_checkpoint_says_so(variant: Variant) -> None:
+    assert not load_profile(variant("gme")).offers(32)
+    assert load_profile(variant("gme-1", is_matryoshka=True)).offers(32)
+    listed = load_profile(variant("gme-2", matryoshka_dimensions=[16, 32]))
+    assert [length for length in (8, 16, 32, 48, 64) if listed.offers(length)] == [16, 32, 64]
