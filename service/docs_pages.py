@@ -1,6 +1,6 @@
 """The pages `docs/settings.md` and `docs/metrics.md`, generated from `Settings` and from the registry of metrics."""
 
-import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -98,43 +98,19 @@ def _collector_rows(collector: AnyCollector, places: str) -> Iterator[tuple[str,
 
 
 def _counted_in(module: ModuleType, name: str) -> str:
-    """Links to the modules whose code uses a collector."""
-    paths = sorted(path for path in PACKAGE.rglob("*.py") if path != Path(__file__) and _uses(path, module, name))
+    """Links to the modules that use a collector: by its name in its own, or through a field of `EngineSeries`."""
+    if module is engine_series:
+        use = re.compile(rf"\b_?(?:self|series)\.{name.lower()}\b(?! = )")
+    else:  # in its own module deep within a function, not where it is declared
+        use = re.compile(rf"\bmetrics\.{name}\b|^ {{8,}}{name}\b", re.MULTILINE)
+    paths = (path for path in sorted(PACKAGE.rglob("*.py")) if path != Path(__file__) and use.search(_text(path)))
     names = (path.relative_to(PACKAGE.parent).as_posix() for path in paths)
     return ", ".join(f"[`{shown}`](../{shown})" for shown in names)
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def _uses(path: Path, module: ModuleType, name: str) -> bool:
-    is_field = module is engine_series  # counted through the fields of `EngineSeries`
-    if (name.lower() if is_field else name) not in path.read_text():
-        return False
-    tree = _tree(path)
-    if is_field:
-        return any(_counts_in_field(node, name.lower()) for node in ast.walk(tree))
-    if path == Path(str(module.__file__)):  # declared here: only uses within functions count
-        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-        return any(isinstance(node, ast.Name) and node.id == name for f in functions for node in ast.walk(f))
-    dotted = f"{module.__name__.rpartition('.')[2]}.{name}"  # other modules have names like these
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node) == dotted)
-        or (isinstance(node, ast.ImportFrom) and node.module == module.__name__ and _imports(node, name))
-        for node in ast.walk(tree)
-    )
-
-
-def _counts_in_field(node: ast.AST, field: str) -> bool:
-    if not (isinstance(node, ast.Attribute) and node.attr == field and isinstance(node.ctx, ast.Load)):
-        return False
-    return ast.unparse(node.value).rpartition(".")[2].lstrip("_") in ("self", "series")
-
-
-def _imports(node: ast.ImportFrom, name: str) -> bool:
-    return any(alias.name == name for alias in node.names)
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
