@@ -24,8 +24,10 @@ def types_at(type_: object, path: str) -> list[inspect.Type]:
     """The types allowed at `path`, written as msgspec does after its `$`; empty when the path leads nowhere."""
     types = _branches(_type_info(type_))
     for step in _STEP.finditer(path):
-        field = step["field"]
-        types = _field_types(types, field) if field is not None else _item_types(types)
+        if step["field"] is not None:
+            types = _field_types(types, step["field"])
+        else:
+            types = [branch for t in types if isinstance(t, inspect.ListType) for branch in _branches(t.item_type)]
     return types
 
 
@@ -71,10 +73,6 @@ def _field_types(types: list[inspect.Type], name: str) -> list[inspect.Type]:
             found.append(inspect.LiteralType((struct.tag,)))
         found += [branch for f in struct.fields if f.encode_name == name for branch in _branches(f.type)]
     return found
-
-
-def _item_types(types: list[inspect.Type]) -> list[inspect.Type]:
-    return [branch for t in types if isinstance(t, inspect.ListType) for branch in _branches(t.item_type)]
 
 
 def _word(type_: inspect.Type) -> str:

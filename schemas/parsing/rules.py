@@ -9,7 +9,7 @@ Source: OpenAI's `input` (array of tokens, array of arrays); docs/notes/api-cont
 from collections.abc import Mapping, Sequence
 
 from schemas.content.messages import Message, MessageOrConversation, conversations
-from schemas.content.parts import ContentPart, TextPart
+from schemas.content.parts import TextPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embed_v1 import EmbedV1Request
 from schemas.endpoints.embeddings import EmbeddingRequest
@@ -238,11 +238,9 @@ def _check_conversation(turns: Sequence[Message], param: str, index: int | None,
     if has_system and len(turns) == 1:
         message = f"`{param}`: expected a user or assistant message, got a system message alone"
         raise RuleError("empty_input", message, param=param, index=index)
-    if request.continue_final_message and not _holds_text(turns[-1].content):
+    content = turns[-1].content
+    holds_text = isinstance(content, str) or any(isinstance(part, TextPart) for part in content)
+    if request.continue_final_message and not holds_text:
         last = f"{param}[{len(turns) - 1}].content"
         message = f"`{last}`: expected text, got images alone; `continue_final_message` leaves a text open"
         raise RuleError("invalid_request", message, param=last, index=index)
-
-
-def _holds_text(content: str | Sequence[ContentPart]) -> bool:
-    return isinstance(content, str) or any(isinstance(part, TextPart) for part in content)

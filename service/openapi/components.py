@@ -158,12 +158,10 @@ def component_of(kind: type | UnionType) -> str:
 
 
 def _rename(components: dict[str, Schema]) -> dict[str, Schema]:
-    renamed = {name: schema | {"title": name} for name, schema in components.items()}
-    return {name: map_references(schema, _renamed) for name, schema in renamed.items()}
+    def renamed(reference: str) -> str:
+        return REF + component_name(reference.removeprefix(REF)) if reference.startswith(REF) else reference
 
-
-def _renamed(reference: str) -> str:
-    return REF + component_name(reference.removeprefix(REF)) if reference.startswith(REF) else reference
+    return {name: map_references(schema | {"title": name}, renamed) for name, schema in components.items()}
 
 
 def map_references(node: Any, new: Callable[[str], str]) -> Any:

@@ -85,7 +85,8 @@ class LoggedRequest:
         if self.answering_s and LINES not in fields:
             stages.intervals.append(("write", self.answering_s, ended_s))
         path, method, total_s = scope["path"], str(scope.get("method")), ended_s - self.began_s
-        route = LABELS.get(path) or _template_of(path)
+        # A path that is no route's is `other`, so that no client can make series.
+        route = LABELS.get(path) or (MODEL_ROUTE if path.startswith("/v1/models/") else OTHER)
         method = method if method in METHODS else OTHER
         _requests(route, str(self.status if self.status in STATUSES else OTHER)).inc()
         metrics.REQUEST_SECONDS.observe(route, total_s)
@@ -149,8 +150,3 @@ class AccessLog:
             raise
         finally:
             DEFERRED.add(partial(request.account, time.perf_counter(), self._tracing))
-
-
-def _template_of(path: str) -> str:
-    """The route of a path that is none itself, or `other`, so that no client can make series."""
-    return MODEL_ROUTE if path.startswith("/v1/models/") else OTHER

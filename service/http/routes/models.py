@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import msgspec
 from litestar import MediaType, Response
 
-from schemas.endpoints.models import CohereEndpoint, ModelCard, ModelList
+from schemas.endpoints.models import ModelCard, ModelList
 from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
 from service.errors import NotFoundError
-from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, named, not_served, serving_of
 from service.http.examples import COLORS, QUERY, example, sample
@@ -51,10 +50,6 @@ def model_cards(serving: Serving) -> list[ModelCard]:
     return cards
 
 
-def _endpoints(model: ServedModel) -> list[CohereEndpoint]:
-    return ["embed", "rerank"] if model.profile.scoring is None else ["rerank"]
-
-
 def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]) -> ModelCard:
     """The plan that every request for `name`, which is one of `names`, follows."""
     settings = serving.settings
@@ -66,7 +61,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         created=model.created_s,
         owned_by="cenote",
         name=name,
-        endpoints=_endpoints(model),
+        endpoints=["embed", "rerank"] if profile.scoring is None else ["rerank"],
         context_length=profile.max_tokens,
         root=model.name,
         aliases=[other for other in names if other != name],

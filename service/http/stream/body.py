@@ -83,7 +83,7 @@ class StreamBody:
             if not line.is_inside and self.window.is_used():
                 until_s = self._now_s() + self.serving.settings.stream_idle_s
             left_s = until_s - self._now_s()
-            chunk = self._take_early() or await self._within(min(TICK_S, left_s))
+            chunk, self._early = self._early or await self._within(min(TICK_S, left_s)), b""
             if chunk is not None:
                 return chunk
             if left_s <= TICK_S:
@@ -103,10 +103,6 @@ class StreamBody:
         until_s = self._now_s() + LINGER_S
         while not self.is_over and self._now_s() < until_s:
             await self._within(until_s - self._now_s())
-
-    def _take_early(self) -> bytes:
-        early, self._early = self._early, b""
-        return early
 
     async def _within(self, seconds: float) -> bytes | None:
         """Bytes that come in that time, else None; the server keeps bytes that come later."""

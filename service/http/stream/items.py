@@ -6,6 +6,7 @@ its own, so that nothing quick waits for something slow. A line that is no reque
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from msgspec import UNSET, UnsetType
@@ -109,16 +110,16 @@ class ItemReader:
         while is_more:
             some, is_more = await self.turns.take(lambda: self._slice(lines))
             for one in some:
-                yield one if isinstance(one, Item) else await self._read_in_thread(one)
+                if isinstance(one, InputLine):
+                    yield await self.bodies.run(partial(self._item, one), len(one.raw))
+                else:
+                    yield one
 
     def _slice(self, lines: Iterator[InputLine | None]) -> tuple[list[Item | InputLine], bool]:
         """The next lines, and whether there may be more; long ones are not read yet."""
         taken = list(islice(lines, SLICE_LINES))
         some = [self._item(line) if len(line.raw) <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
         return some, len(taken) == SLICE_LINES
-
-    async def _read_in_thread(self, line: InputLine) -> Item:
-        return await self.bodies.run(lambda: self._item(line), len(line.raw))
 
     def _item(self, line: InputLine) -> Item:
         if not line.raw:
