@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from service.checkpoint.token_heads import unused_ids
+from service.checkpoint.config_files import token_text
+from service.checkpoint.json_files import CheckpointError, read_object
 from service.model.backbone import Backbone, StockRun
 from service.model.heads.file_head import FileHead, Projection, read_projection
 from service.model.heads.head import HeadRows, Ranges
@@ -19,6 +20,9 @@ from service.model.states import States
 from service.outputs.block import Rows
 from service.outputs.plan import TokenPlan
 from service.outputs.sparse import SPARSE, SparseAsk, pack_sparse
+
+UNUSED = ("cls_token", "eos_token", "pad_token", "unk_token")
+"""Tokens that have no place in a sparse vector, by their names in tokenizer_config.json."""
 
 
 class LexicalHead(FileHead):
@@ -80,3 +84,17 @@ class LexicalHead(FileHead):
     def keep(self, rows: HeadRows) -> list[bytes | None]:
         """None of them: what is kept of a model is its first head's."""
         return [None] * len(rows.counts)
+
+
+def unused_ids(folder: Path) -> frozenset[int]:
+    """Ids that have no place in a sparse vector.
+
+    Raises:
+        CheckpointError: tokenizer_config.json names one that tokenizer.json has not.
+    """
+    config = read_object(folder / "tokenizer_config.json")
+    names = [token_text(config.get(key)) for key in UNUSED]
+    added = {one["content"]: int(one["id"]) for one in read_object(folder / "tokenizer.json").get("added_tokens", [])}
+    if missing := [name for name in names if name is not None and name not in added]:
+        raise CheckpointError(f"{folder / 'tokenizer_config.json'} names {missing[0]!r}, which tokenizer.json has not")
+    return frozenset(added[name] for name in names if name is not None)
