@@ -30,23 +30,23 @@ class Options:
     api_key_env: str | None
     instruction: list[str]
     outputs: tuple[VectorKind, ...]
-    dimensions: int | None
+    dimensions: int
     raw: bool
     truncate: bool
     id_field: str | None
-    text_field: str | None
-    image_field: str | None
-    glob: str | None
+    text_field: str
+    image_field: str
+    glob: str
     pages: PageContent
-    segment_s: float | None
-    chunk_chars: int | None
+    segment_s: float
+    chunk_chars: int
     chunk_overlap: int
     late_chunking: bool
     root: Path | None
     ledger: Path | None
     dead_letters: Path | None
     retry_failed: bool
-    max_errors: int | None
+    max_errors: int
     concurrency: int
     batch_inputs: int
     batch_bytes: int
@@ -100,7 +100,9 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
         metavar="KINDS",
         help="kinds of vector, of one forward: dense,sparse,multi or some of them (default dense)",
     )
-    group.add_argument("--dimensions", type=_integer(1), metavar="N", help="length of the vectors (matryoshka)")
+    group.add_argument(
+        "--dimensions", type=_integer(1), default=0, metavar="N", help="length of the vectors (matryoshka)"
+    )
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
     group.add_argument("--truncate", action="store_true", help="truncate texts that are too long, which fail otherwise")
 
@@ -109,10 +111,15 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--id-field", metavar="NAME", help="field of the id (default id; a digest of the record if absent)"
     )
-    group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
-    group.add_argument("--image-field", metavar="NAME", help="field of the image: path, URL, data URI (default image)")
+    group.add_argument("--text-field", metavar="NAME", default="text", help="field of the text (default text)")
     group.add_argument(
-        "--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images, PDFs, videos)"
+        "--image-field", metavar="NAME", default="image", help="field of the image: path, URL, data URI (default image)"
+    )
+    group.add_argument(
+        "--glob",
+        metavar="PATTERN",
+        default="",
+        help="files of a folder, matched from the right (default: images, PDFs, videos)",
     )
     group.add_argument(
         "--pages",
@@ -123,11 +130,16 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--segment-s",
         type=_seconds,
+        default=0,
         metavar="S",
         help="split videos into segments of S seconds (default: a video is one item)",
     )
     group.add_argument(
-        "--chunk-chars", type=_integer(1), metavar="N", help="split texts into chunks of at most N characters"
+        "--chunk-chars",
+        type=_integer(1),
+        default=0,
+        metavar="N",
+        help="split texts into chunks of at most N characters",
     )
     group.add_argument(
         "--chunk-overlap",
@@ -157,7 +169,9 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         "--dead-letters", type=Path, metavar="FILE", help="items that failed (default: beside the sink, .dead.jsonl)"
     )
     group.add_argument("--retry-failed", action="store_true", help="retry items that failed in earlier runs")
-    group.add_argument("--max-errors", type=_integer(0), metavar="N", help="stop when more than N items have failed")
+    group.add_argument(
+        "--max-errors", type=_integer(0), default=MOST, metavar="N", help="stop when more than N items have failed"
+    )
     group.add_argument(
         "--concurrency", type=_integer(1, 1024), default=4, metavar="N", help="concurrent requests (default 4)"
     )

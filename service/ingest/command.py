@@ -34,7 +34,6 @@ from service.ingest.sources.chunks import Chunks
 from service.ingest.sources.files import NamedFiles
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.pdf import PdfPages
-from service.ingest.sources.record import Fields
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import DENSE_ALONE
 from service.ingest.videos.video_process import VideoProcesses
@@ -56,10 +55,13 @@ class SignalledError(IngestError):
 def ingest(options: Options) -> int:
     """Run, report the end, and return the exit code."""
     counts = RunCounts()
-    progress: Progress | None = None
     code, why = DONE, ""
     try:
         progress = make_progress(counts, json=options.json)
+    except IngestError as error:
+        print(f"cenote ingest: {error}", file=sys.stderr)
+        return STOPPED
+    try:
         with closing(PdfProcesses()) as pdfs, closing(VideoProcesses()) as videos:
             asyncio.run(_run(options, counts, progress, pdfs, videos))
     except TooManyFailuresError as error:
@@ -74,9 +76,6 @@ def ingest(options: Options) -> int:
         code, why = STOPPED, "stopped by a signal; the same command goes on from here"
     if code == DONE and counts.failed:
         code = DEAD_LETTERS
-    if progress is None:
-        print(f"cenote ingest: {why}", file=sys.stderr)
-        return code
     progress.end(counts, code, why)
     return code
 
@@ -88,11 +87,9 @@ async def _run(
     sink = make_sink(target)
     _check_outputs(options, sink)
     _check_chunks(options)
-    fields = Fields(options.id_field, options.text_field, options.image_field)
     kinds = file_kinds(PdfPages(pdfs, options.pages), VideoSegments(videos, options.segment_s))
-    source = open_source(options.source, fields, options.glob, kinds, options.root)
-    texts = source
-    if options.chunk_chars is not None:
+    texts = source = open_source(options, kinds)
+    if options.chunk_chars:
         texts = Chunks(source, options.chunk_chars, options.chunk_overlap, late_chunking=options.late_chunking)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
@@ -103,7 +100,8 @@ async def _run(
             ledger.agree(plan, target.identity, fingerprint)
             probe = await probe_vector(client, agreed)
             if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
-                check_probe(ledger.fact("probe"), probe)
+                if before := ledger.fact("probe"):
+                    check_probe(before, probe)
                 print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
             if options.retry_failed:
                 ledger.forget_failures()
@@ -140,7 +138,7 @@ def _check_chunks(options: Options) -> None:
     Raises:
         CommandLineError: an overlap is as long as a chunk, or there are no chunks; what late chunking has no place for.
     """
-    if options.late_chunking and options.chunk_chars is None:
+    if options.late_chunking and not options.chunk_chars:
         raise CommandLineError("--late-chunking: expected --chunk-chars too, got none")
     if options.late_chunking and options.chunk_overlap:
         raise CommandLineError(
@@ -148,8 +146,8 @@ def _check_chunks(options: Options) -> None:
         )
     if options.late_chunking and options.outputs != DENSE_ALONE:
         raise CommandLineError(f"--late-chunking: expected --outputs dense alone, got {','.join(options.outputs)}")
-    if options.chunk_overlap and options.chunk_overlap >= (options.chunk_chars or 0):
-        most = "--chunk-chars too" if options.chunk_chars is None else f"less than --chunk-chars {options.chunk_chars}"
+    if options.chunk_overlap and options.chunk_overlap >= options.chunk_chars:
+        most = f"less than --chunk-chars {options.chunk_chars}" if options.chunk_chars else "--chunk-chars too"
         raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")
 
 
@@ -159,9 +157,9 @@ def _check_taken(options: Options, source: OpenSource, agreed: Agreed) -> None:
     Raises:
         IngestError: it takes no images, or no videos.
     """
-    takes_pages = agreed.plan.max_pixels is not None or agreed.plan.pages == "text"
+    takes_pages = agreed.bounds.max_pixels or agreed.plan.pages == "text"
     if not isinstance(source, NamedFiles):
-        if options.segment_s is not None and isinstance(source, Folder) and agreed.bounds.video_rule is None:
+        if options.segment_s and isinstance(source, Folder) and agreed.bounds.video_rule is None:
             raise IngestError(f"--segment-s: {agreed.bounds.no_videos}")
         return
     if not takes_pages and source.has(PdfPages):
@@ -222,14 +220,14 @@ async def _server(options: Options) -> AsyncIterator[str]:
         yield url
 
 
-def _api_key(options: Options) -> str | None:
-    """The key from the environment, which other users of the machine cannot read.
+def _api_key(options: Options) -> str:
+    """The key from the environment, which other users of the machine cannot read; empty if none is named.
 
     Raises:
         CommandLineError: the variable is not set.
     """
     if options.api_key_env is None:
-        return None
+        return ""
     key = os.environ.get(options.api_key_env)
     if not key:
         raise CommandLineError(

@@ -17,7 +17,6 @@ Metadata = dict[str, Any]
 ImageInput = Path | bytes | str | PageImage
 """A file that is read when it is sent, encoded bytes, a URL or data URI that the server reads, or a page of a PDF."""
 
-
 VERSION_BYTES = 8
 
 
@@ -52,10 +51,9 @@ class SourceItem:
     version: bytes
     num_bytes: int
     text: str | None = None
-    image: ImageInput | None = None
+    media: ImageInput | VideoSegment | None = None
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
-    video: VideoSegment | None = None
     late: LateChunk | None = None
 
 

@@ -1,6 +1,7 @@
 """Backoff shared by all senders: `Retry-After`, exponential waits, a concurrency limit, and a time to give up."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -40,6 +41,11 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return min(MAX_TOLD_S, max(0.0, wait_s))  # in this order: NaN is no wait
 
 
+def backoff_s(attempt: int) -> float:
+    """Seconds of a wait that no server asks for: twice as long with each attempt."""
+    return min(FIRST_WAIT_S * 2.0 ** min(attempt, 8), MAX_WAIT_S)
+
+
 class Pause:
     """Backoff and concurrency limit of all senders.
 
@@ -58,7 +64,7 @@ class Pause:
         self._has_asked = asyncio.Event()
         self._give_up_s = give_up_s
         self._until_s = 0.0
-        self._failing_since_s: float | None = None
+        self._failing_since_s = math.inf
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -78,22 +84,21 @@ class Pause:
 
     def succeeded(self) -> None:
         """Record a success: the time to give up starts again."""
-        self._failing_since_s = None
+        self._failing_since_s = math.inf
         self.limit = min(self.limit + GROWTH, self._max_at_once)
 
-    def failed(self, attempt: int, told_s: float | None, why: str) -> None:
-        """Pause all senders for `told_s`, or if None exponentially longer with `attempt`, from `FIRST_WAIT_S`.
+    def failed(self, wait_s: float, why: str) -> None:
+        """Pause all senders for `wait_s`, as the server says or by `backoff_s`.
 
         Raises:
             IngestError: nothing has succeeded for `give_up_s`.
         """
         now_s = time.monotonic()
-        self._failing_since_s = self._failing_since_s or now_s
+        self._failing_since_s = min(self._failing_since_s, now_s)
         if now_s - self._failing_since_s >= self._give_up_s:
             raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
         if now_s >= self._until_s:  # once a pause, however many requests it delays
             self.limit = max(self.limit / 2, 1.0)
-        wait_s = min(FIRST_WAIT_S * 2 ** min(attempt, 8), MAX_WAIT_S) if told_s is None else told_s
         until_s = now_s + wait_s
         self.waited_s += max(0.0, until_s - max(self._until_s, now_s))
         self._until_s = max(self._until_s, until_s)

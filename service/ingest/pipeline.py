@@ -7,6 +7,7 @@ A slow stage holds up the stages before it, so nothing accumulates.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from service.ingest.ledger.choosing import Chooser
@@ -70,8 +71,8 @@ class Pipeline:
             wait_s = LINGER_S if read else None
         await self._queue(self.batcher.flush())
 
-    async def _queue(self, batch: AskBatch | None) -> None:
-        if batch is not None:
+    async def _queue(self, full: Sequence[AskBatch]) -> None:
+        for batch in full:
             await self.window.enter(batch.num_bytes)
             await self._batches.put(batch)
 

@@ -22,7 +22,7 @@ LEFT_OUT = {
     "late_chunking": False,
     "segment_s": None,
 }
-"""Fields that a plan's JSON lacks, with their defaults."""
+"""Fields that a plan's JSON lacks, as messages show their defaults."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -43,10 +43,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     truncate: bool
     outputs: tuple[VectorKind, ...] = DENSE_ALONE
     pages: PageContent = "image"
-    chunk_chars: int | None = None
+    chunk_chars: int = 0
     chunk_overlap: int = 0
     late_chunking: bool = False
-    segment_s: float | None = None
+    segment_s: float = 0  # an integer: msgspec leaves out what is the very default, and no other 0.0 is
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
         """UUIDv5 of item, instruction and plan: the same in every run, so that writing a point again replaces it."""
@@ -94,7 +94,7 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
 def make_layout(card: dict[str, Any], plan: Plan) -> Layout:
     """The layout of a sink for the vectors of `plan`."""
     by_dot = card.get("scoring") == "dot" and not card["normalize"]
-    return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions"), by_dot)
+    return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions") or 0, by_dot)
 
 
 def differences(old: bytes, new: Plan) -> list[str]:

@@ -101,4 +101,4 @@ class SourceReader:
 def _held_bytes(item: SourceItem | BadRecord) -> int:
     if isinstance(item, BadRecord):
         return 0
-    return len(item.text or "") + (len(item.image) if isinstance(item.image, bytes | str) else 0)
+    return len(item.text or "") + (len(item.media) if isinstance(item.media, bytes | str) else 0)

@@ -32,22 +32,22 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Vectors:
-    """Vectors of a point, by kind; None of a kind that the run did not ask for.
+    """Vectors of a point, by kind; empty, or None, of a kind that the run did not ask for.
 
     Attributes:
         dense: components as little-endian float32.
         multi: the same, one token's vector after another.
     """
 
-    dense: bytes | None = None
+    dense: bytes = b""
     sparse: SparseVector | None = None
-    multi: bytes | None = None
+    multi: bytes = b""
 
     @property
     def num_bytes(self) -> int:
         """Bytes of all of them."""
         num_entries = 0 if self.sparse is None else len(self.sparse.indices)
-        return len(self.dense or b"") + len(self.multi or b"") + num_entries * ENTRY_BYTES
+        return len(self.dense) + len(self.multi) + num_entries * ENTRY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class Layout:
     Attributes:
         outputs: kinds of vector, in the order of `VECTOR_KINDS`.
         dimensions: length of a dense vector, and of a token's.
-        sparse_dimensions: number of entries that a sparse vector could have; None of a model that has none.
+        sparse_dimensions: number of entries that a sparse vector could have; 0 of a model that has none.
         by_dot: the model compares dense vectors by dot products, and theirs are of any length; else by cosines.
     """
 
     outputs: tuple[VectorKind, ...]
     dimensions: int
-    sparse_dimensions: int | None = None
+    sparse_dimensions: int = 0
     by_dot: bool = False
 
     def name(self, kind: VectorKind) -> str:
@@ -75,12 +75,12 @@ NO_LAYOUT = Layout((), 0)
 """Of a sink that is not open."""
 
 
-def floats(vector: bytes | None) -> NDArray[np.float32]:
+def floats(vector: bytes) -> NDArray[np.float32]:
     """Components of a dense vector, `[dimensions]`."""
-    return np.frombuffer(vector or b"", "<f4")
+    return np.frombuffer(vector, "<f4")
 
 
-def rows(multi: bytes | None, dimensions: int) -> NDArray[np.float32]:
+def rows(multi: bytes, dimensions: int) -> NDArray[np.float32]:
     """Token vectors, `[num_tokens, dimensions]`."""
     return floats(multi).reshape(-1, dimensions)
 
@@ -88,10 +88,10 @@ def rows(multi: bytes | None, dimensions: int) -> NDArray[np.float32]:
 def as_json(vectors: Vectors, layout: Layout) -> dict[str, Any]:
     """Each kind under its name, with arrays where JSON has lists; sparse ones as `/v2/embed` has them."""
     fields: dict[str, Any] = {}
-    if vectors.dense is not None:
+    if vectors.dense:
         fields[layout.name("dense")] = floats(vectors.dense)
     if vectors.sparse is not None:
         fields["sparse"] = {"indices": vectors.sparse.indices, "values": vectors.sparse.values}
-    if vectors.multi is not None:
+    if vectors.multi:
         fields["multi"] = rows(vectors.multi, layout.dimensions)
     return fields

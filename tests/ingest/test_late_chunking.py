@@ -109,11 +109,10 @@ def test_a_text_that_no_request_holds_is_read_in_parts_of_its_own(
 
 
 def test_the_chunks_of_a_text_stay_in_one_batch_and_are_one_request(tmp_path: Path) -> None:
-    bounds = Bounds(8, 1 << 20, 0, None, None, "", 1 << 20, TokenVectorSize(0, 0, 0))
+    bounds = Bounds(8, 1 << 20, 0, 0, None, "", 1 << 20, TokenVectorSize(0, 0, 0))
     batcher = Batcher(bounds)
     asks = [[Ask(item, each, UUID(int=0)) for each in (None, "query: ")] for item in late_items(tmp_path, TEXTS[:3])]
-    batches = [batch for one in asks if (batch := batcher.add(one)) is not None]
-    batches += [last] if (last := batcher.flush()) else []
+    batches = [*(batch for one in asks for batch in batcher.add(one)), *batcher.flush()]
     assert [{ask.item.metadata["chunk"]["of"] for ask in batch.asks} for batch in batches] == [{"0"}, {"1"}, {"2"}]
     form = form_of("m", LATE_PLAN)
     for batch in batches:

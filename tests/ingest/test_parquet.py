@@ -11,6 +11,7 @@ from service.ingest.errors import IngestError
 from service.ingest.item import Ask, Point, SourceItem
 from service.ingest.sinks import parquet
 from service.ingest.sinks.parquet import ParquetFolder
+from service.ingest.sinks.sink import Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import DENSE_ALONE, Layout, Vectors
 from tests.conftest import LiveServer
@@ -28,7 +29,7 @@ def points(*numbers: int) -> list[Point]:
 
 def opened(folder: Path, position: int | None) -> ParquetFolder:
     sink = ParquetFolder(Target("parquet", str(folder)))
-    sink.open(Layout(DENSE_ALONE, 4), position, 0)
+    sink.open(Layout(DENSE_ALONE, 4), Written(position or 0, is_first=position is None))
     return sink
 
 

@@ -31,8 +31,8 @@ def test_one_retry_after_holds_up_all_senders() -> None:
 
     async def run() -> list[float]:
         pause, start_s = Pause(10, 8), time.monotonic()
-        pause.failed(0, 0.3, "full")
-        pause.failed(0, 0.1, "full")  # a shorter one does not shorten it
+        pause.failed(0.3, "full")
+        pause.failed(0.1, "full")  # a shorter one does not shorten it
         await asyncio.gather(*(ask(pause) for _ in range(3)))
         assert 0.25 < pause.waited_s <= 0.31
         return [time.monotonic() - start_s]
@@ -58,8 +58,8 @@ def test_after_a_pause_half_as_many_ask_at_once_and_slowly_more_again() -> None:
     async def run() -> None:
         pause = Pause(10, 8)
         assert await most_at_once(pause) == 8
-        pause.failed(0, 0.02, "full")
-        pause.failed(0, 0.02, "full")
+        pause.failed(0.02, "full")
+        pause.failed(0.02, "full")
         assert await most_at_once(pause) == 4
         for _ in range(100):
             pause.succeeded()
@@ -71,13 +71,13 @@ def test_after_a_pause_half_as_many_ask_at_once_and_slowly_more_again() -> None:
 def test_patience_ends_only_when_nothing_succeeds() -> None:
     pause = Pause(0.2, 8)
     for _ in range(3):
-        pause.failed(0, 0.0, "503 overloaded")
+        pause.failed(0.0, "503 overloaded")
         time.sleep(0.15)
         pause.succeeded()
-    pause.failed(0, 0.0, "503 overloaded")
+    pause.failed(0.0, "503 overloaded")
     time.sleep(0.25)
     with pytest.raises(IngestError, match=r"nothing for 0\.2 s .*503 overloaded"):
-        pause.failed(1, 0.0, "503 overloaded")
+        pause.failed(0.0, "503 overloaded")
 
 
 def test_the_window_counts_bytes_and_lets_one_that_is_larger_than_all_go_alone() -> None:

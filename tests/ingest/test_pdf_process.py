@@ -104,12 +104,12 @@ def test_a_model_without_images_is_told_of_texts(tmp_path: Path) -> None:
     with closing(PdfProcesses()) as processes:
         (item,) = PdfPages(processes, "image").items(file.path, file.name)
         assert isinstance(item, SourceItem)
+        assert isinstance(item.media, PageImage)
         with pytest.raises(FileError, match="--pages text"):
-            ImageLoader(1 << 20, None, processes).load(item)
-        loaded = ImageLoader(1 << 20, MAX_PIXELS, processes).load(item)
-        assert loaded is not None
+            ImageLoader(1 << 20, 0, processes).load(item.media)
+        ImageLoader(1 << 20, MAX_PIXELS, processes).load(item.media)
         with pytest.raises(FileError, match="at most 100"):
-            ImageLoader(100, MAX_PIXELS, processes).load(item)
+            ImageLoader(100, MAX_PIXELS, processes).load(item.media)
 
 
 def test_threads_have_a_process_each_and_the_one_with_their_file(tmp_path: Path) -> None:

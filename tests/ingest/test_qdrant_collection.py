@@ -9,6 +9,7 @@ import qdrant_client
 
 from service.ingest.errors import IngestError
 from service.ingest.sinks.qdrant import QdrantCollection
+from service.ingest.sinks.sink import Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import DENSE_ALONE, Layout
 
@@ -50,18 +51,18 @@ def test_another_distance(sink: QdrantCollection, tmp_path: Path, metric: str, n
     other = dense(distance=MODELS.Distance(metric))
     make(tmp_path, **(every(dense=other) if named else {"vectors_config": other}))
     with pytest.raises(IngestError, match=f"distance {metric}.*expected.*distance Cosine"):
-        sink.open(EVERY if named else ALONE, None, 0)
+        sink.open(EVERY if named else ALONE, Written())
 
 
 def test_a_model_that_compares_by_dot_products_has_a_collection_that_does(
     sink: QdrantCollection, tmp_path: Path
 ) -> None:
-    sink.open(Layout(("dense", "multi"), 4, by_dot=True), None, 0)
+    sink.open(Layout(("dense", "multi"), 4, by_dot=True), Written())
     made = sink._client.get_collection("items").config.params.vectors
     assert {name: one.distance.value for name, one in made.items()} == {"dense": "Dot", "multi": "Cosine"}
     sink.close()
     with pytest.raises(IngestError, match=r"distance Dot.*expected.*distance Cosine"):
-        sink.open(Layout(("dense", "multi"), 4), None, 1)
+        sink.open(Layout(("dense", "multi"), 4), Written(num_points=1))
 
 
 def test_another_distance_of_token_vectors(sink: QdrantCollection, tmp_path: Path) -> None:
@@ -69,21 +70,21 @@ def test_another_distance_of_token_vectors(sink: QdrantCollection, tmp_path: Pat
     with pytest.raises(
         IngestError, match=r"`multi` of 4 components, distance Dot.*expected.*distance Cosine, by max_sim"
     ):
-        sink.open(EVERY, None, 0)
+        sink.open(EVERY, Written())
 
 
 def test_components_in_eight_bits(sink: QdrantCollection, tmp_path: Path) -> None:
     """Qdrant casts what it gets: nearly every component of a unit vector would be zero."""
     make(tmp_path, vectors_config=dense(datatype=MODELS.Datatype.UINT8))
     with pytest.raises(IngestError, match=r"stored as uint8.*expected"):
-        sink.open(ALONE, None, 0)
+        sink.open(ALONE, Written())
 
 
 def test_weights_that_the_model_has_given_are_not_weighed_again(sink: QdrantCollection, tmp_path: Path) -> None:
     weighed = MODELS.SparseVectorParams(modifier=MODELS.Modifier.IDF)
     make(tmp_path, **every() | {"sparse_vectors_config": {"sparse": weighed}})
     with pytest.raises(IngestError, match=r"modifier idf.*expected.*modifier none"):
-        sink.open(EVERY, None, 0)
+        sink.open(EVERY, Written())
 
 
 @pytest.mark.parametrize(
@@ -98,4 +99,4 @@ def test_one_that_compares_alike_is_filled(
     sink: QdrantCollection, tmp_path: Path, layout: Layout, config: dict[str, Any]
 ) -> None:
     make(tmp_path, **config)
-    sink.open(layout, None, 0)
+    sink.open(layout, Written())

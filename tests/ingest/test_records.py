@@ -1,5 +1,6 @@
 """Files become items: each record one, and what is no record a reason."""
 
+import argparse
 import datetime
 import io
 import json
@@ -11,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from service.ingest.arguments import add_arguments, options_of
 from service.ingest.errors import FileError, IngestError
 from service.ingest.item import BadRecord, OpenSource, SourceItem
 from service.ingest.pages.pdf_processes import PdfProcesses
@@ -22,20 +24,18 @@ from service.ingest.sources.rows import JsonLines
 from service.ingest.sources.video import VideoSegments
 from service.ingest.videos.video_process import VideoProcesses
 
-KINDS = file_kinds(PdfPages(PdfProcesses(), "image"), VideoSegments(VideoProcesses(), None))
+KINDS = file_kinds(PdfPages(PdfProcesses(), "image"), VideoSegments(VideoProcesses(), 0))
 
 
-def opened(
-    *paths: Path | str,
-    fields: Fields = Fields(),  # noqa: B008
-    pattern: str | None = None,
-    root: Path | None = None,
-) -> OpenSource:
-    return open_source([str(path) for path in paths], fields, pattern, KINDS, root)
+def opened(*paths: Path | str, **flags: str) -> OpenSource:
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return open_source(options_of(parser.parse_args([*map(str, paths), "--to", "x.jsonl", *given])), KINDS)
 
 
-def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[SourceItem | BadRecord]:  # noqa: B008
-    return list(opened(path, fields=fields, pattern=pattern).items())
+def items(path: Path, **flags: str) -> list[SourceItem | BadRecord]:
+    return list(opened(path, **flags).items())
 
 
 def test_a_csv_may_quote_have_a_mark_and_be_wrong_in_a_row(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_records_without_an_id_have_a_digest_of_all_they_say(tmp_path: Path) -> 
     ids = [item.id for item in items(path)]
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
-    (bad, *_) = items(path, Fields(id="sku"))
+    (bad, *_) = items(path, id_field="sku")
     assert isinstance(bad, BadRecord)
     assert "`sku`" in bad.reason.message
 
@@ -70,7 +70,7 @@ def test_parquet_columns_come_as_json_holds_them_and_images_as_bytes(tmp_path: P
     pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
     good, gone = items(tmp_path / "in.parquet")
     assert isinstance(good, SourceItem)
-    assert (good.id, good.image, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
+    assert (good.id, good.media, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
     assert isinstance(gone, BadRecord)
     assert "no.png" in gone.reason.message
     assert opened(tmp_path).count() == 2
@@ -93,7 +93,7 @@ def test_a_folder_takes_images_by_suffix_in_the_order_of_names_or_by_pattern(tmp
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     assert [item.id for item in items(tmp_path)] == ["a.webp", "b/1.png", "b/2.JPG", "b/c/3.gif"]
-    assert [item.id for item in items(tmp_path, pattern="*.txt")] == ["notes.txt"]
+    assert [item.id for item in items(tmp_path, glob="*.txt")] == ["notes.txt"]
     (tmp_path / os.fsdecode(b"\xff.png")).write_bytes(b"x")
     (bad,) = [item for item in items(tmp_path) if isinstance(item, BadRecord)]
     assert bad.id == "\\udcff.png"
@@ -119,9 +119,9 @@ def test_a_pipe_named_like_an_image_is_an_error_and_not_waited_for(tmp_path: Pat
     (tmp_path / "in.jsonl").write_text('{"id":1,"image":"pipe.png"}\n')
     (listed,) = items(tmp_path / "in.jsonl")
     assert isinstance(listed, BadRecord)
-    late = SourceItem("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
+    late = tmp_path / "pipe.png"  # it was a file when it was listed
     with pytest.raises(FileError, match="not a regular file"):
-        ImageLoader(100, None, PdfProcesses()).load(late)
+        ImageLoader(100, 0, PdfProcesses()).load(late)
 
 
 @pytest.mark.parametrize("way", ["../secret.png", "{outside}/secret.png", "link.png", "folder/secret.png"])
@@ -141,7 +141,7 @@ def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) ->
     assert isinstance(bad, BadRecord)
     assert "--root" in bad.reason.message
     assert isinstance(good, SourceItem)
-    everywhere = list(opened(source, root=tmp_path).items())
+    everywhere = list(opened(source, root=str(tmp_path)).items())
     assert all(isinstance(item, SourceItem) for item in everywhere)
 
 

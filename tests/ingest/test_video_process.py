@@ -103,7 +103,7 @@ def test_what_cannot_be_read_has_a_reason(tmp_path: Path, monkeypatch: pytest.Mo
     if content is not None:
         (tmp_path / "a.mp4").write_bytes(content)
     with closing(VideoProcesses()) as processes:
-        (bad,) = VideoSegments(processes, None).items(tmp_path / "a.mp4", "a.mp4")
+        (bad,) = VideoSegments(processes, 0).items(tmp_path / "a.mp4", "a.mp4")
     assert not isinstance(bad, SourceItem)
     assert (bad.id, bad.reason.code) == ("a.mp4", code)
     assert "a.mp4" in bad.reason.message
@@ -155,6 +155,6 @@ def test_segments_are_counted_and_beyond_a_size_estimated(tmp_path: Path, monkey
     with closing(VideoProcesses()) as processes:
         videos = VideoSegments(processes, 1)
         assert videos.count([*paths, bad, tmp_path / "gone.mp4"]) == 14
-        assert VideoSegments(processes, None).count(paths) == 4
+        assert VideoSegments(processes, 0).count(paths) == 4
         monkeypatch.setattr("service.ingest.sources.video.COUNTED_BYTES", 2 * paths[0].stat().st_size)
         assert videos.count(paths) == 12

@@ -23,6 +23,7 @@ from service.ingest.sending.videos import VideoLoader
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import Vectors, floats
 from service.ingest.videos.video_process import VideoProcesses
+from service.ingest.videos.video_segment import VideoSegment
 from tests.conftest import TOLERANCE, Gained, LiveServer
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_ledger import PLAN
@@ -224,10 +225,10 @@ def test_a_video_in_requests_of_every_kind_of_vector_is_the_same(builtin: LiveSe
     plan = msgspec.structs.replace(PLAN, dimensions=card["dimensions"])
     form = EveryKind(card["id"], plan)
     with closing(VideoProcesses()) as processes:
-        (item,) = VideoSegments(processes, None).items(tmp_path / "a.webm", "a.webm")
+        (item,) = VideoSegments(processes, 0).items(tmp_path / "a.webm", "a.webm")
         assert isinstance(item, SourceItem)
-        assert item.video is not None
-        frames = VideoLoader(video_rule(card), "", 1 << 25, processes).load(item.video)
+        assert isinstance(item.media, VideoSegment)
+        frames = VideoLoader(video_rule(card), "", 1 << 25, processes).load(item.media)
     asks = [Ask(item, "Represent the colors.", plan.point_id("a.webm", None))]
     answer = builtin.http.post(
         form.path, content=form.body(asks, {"a.webm": frames}), headers={"content-type": "application/json"}

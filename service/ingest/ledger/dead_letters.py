@@ -53,7 +53,7 @@ class DeadLetters:
         if not failures:
             return
         items = {failure.ask.item.id for failure in failures}
-        self.num_items += len(items) - self._ledger.num_dead_items(items)
+        self.num_items += len(items) - self._ledger.num_dead_among(items)
         self._ledger.record_failures(failures)
         lines = _lines((failure.ask.item.id, failure.ask.instruction, failure.reason) for failure in failures)
         try:

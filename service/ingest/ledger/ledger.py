@@ -99,9 +99,9 @@ class Ledger:
             others = differences(made_by, plan)
         before = {"sink": self.fact("sink"), "fingerprint": self.fact("fingerprint")}
         if before["sink"] != sink.encode():
-            others.append(f"the sink was {_decoded(before['sink'])} and is {sink}")
-        if before["fingerprint"] not in (None, fingerprint.encode()):
-            others.append(f"the model's fingerprint was {_decoded(before['fingerprint'])} and is {fingerprint}")
+            others.append(f"the sink was {(before['sink'] or b'').decode(errors='replace')} and is {sink}")
+        if (former := before["fingerprint"]) not in (None, fingerprint.encode()):
+            others.append(f"the model's fingerprint was {former.decode(errors='replace')} and is {fingerprint}")
         if others:
             raise IngestError(
                 f"--ledger {self.path}: vectors of this run would not match those in the sink: "
@@ -169,12 +169,13 @@ class Ledger:
         ):
             yield item, instruction, FailureReason(code, message)
 
-    def num_dead_items(self, items: Iterable[str] | None = None) -> int:
-        """Number of `items`, by default of all items, that have failures."""
-        query = "SELECT count(DISTINCT item) FROM dead"
-        if items is None:
-            return int(self._rows(query)[0][0])
-        return sum(bool(self._rows(f"{query} WHERE item = ?", (item,))[0][0]) for item in items)
+    def num_dead_items(self) -> int:
+        """Number of items that have failures."""
+        return int(self._rows("SELECT count(DISTINCT item) FROM dead")[0][0])
+
+    def num_dead_among(self, items: Iterable[str]) -> int:
+        """Number of `items` that have failures."""
+        return sum(bool(self._rows("SELECT 1 FROM dead WHERE item = ? LIMIT 1", (item,))) for item in items)
 
     def forget_failures(self) -> None:
         """Delete every failure, so that this run retries them."""
@@ -201,7 +202,3 @@ class Ledger:
             raise file_error("--ledger", self.path, error, what) from None
         except (msgspec.MsgspecError, ValueError, TypeError) as error:
             raise IngestError(f"--ledger {self.path}: {what} ({error})") from None
-
-
-def _decoded(value: bytes | None) -> str:
-    return (value or b"").decode(errors="replace")

@@ -13,7 +13,7 @@ from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
 from service.ingest.progress import RunCounts
 from service.ingest.sending.sending import Outcome
-from service.ingest.sinks.sink import Sink
+from service.ingest.sinks.sink import Sink, Written
 from service.ingest.vectors import Layout
 
 T = TypeVar("T", Point, FailedAsk)
@@ -34,7 +34,7 @@ class Writer:
     """Collects points into large writes."""
 
     def __init__(
-        self, sink: Sink, ledger: Ledger, dead: DeadLetters, chooser: Chooser, counts: RunCounts, max_errors: int | None
+        self, sink: Sink, ledger: Ledger, dead: DeadLetters, chooser: Chooser, counts: RunCounts, max_errors: int
     ) -> None:
         self.counts = counts
         self._sink = sink
@@ -78,8 +78,7 @@ class Writer:
             await self._take(outcomes)
             if len(self._points) >= self._sink.batch_points or self._num_bytes >= MAX_WRITE_BYTES:
                 await self.flush()
-            waits = self._points and self._sink.max_wait_s is not None
-            due_s = (due_s or loop.time() + (self._sink.max_wait_s or 0)) if waits else None
+            due_s = (due_s or loop.time() + self._sink.max_wait_s) if self._points else None
 
     async def open(self, layout: Layout) -> None:
         """Open the sink at the ledger's position, in the thread that writes.
@@ -87,9 +86,9 @@ class Writer:
         Raises:
             IngestError: the sink does not match the ledger.
         """
-        num_done = self._ledger.num_done()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._sink.open, layout, self._ledger.position, num_done)
+        position = self._ledger.position
+        written = Written(position or 0, self._ledger.num_done(), is_first=position is None)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._sink.open, layout, written)
 
     async def __aenter__(self) -> "Writer":
         return self
@@ -130,7 +129,7 @@ class Writer:
         if failures:
             await self._in_thread(self._record_failures, failures)
             self._chooser.landed([failure.ask.point for failure in failures])
-        if self._max_errors is not None and self._dead.num_items > self._max_errors:
+        if self._dead.num_items > self._max_errors:
             raise TooManyFailuresError(f"{self._dead.num_items} items have failed, more than --max-errors allows")
 
     async def _in_thread(self, step: Callable[[Sequence[T]], None], outcomes: Sequence[T]) -> None:

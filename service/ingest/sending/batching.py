@@ -38,19 +38,19 @@ class Batcher:
         self._bounds = bounds
         self._batch = AskBatch()
 
-    def add(self, asks: Sequence[Ask]) -> AskBatch | None:
-        """Add the asks of one item; returns the previous batch if they did not fit into it.
+    def add(self, asks: Sequence[Ask]) -> list[AskBatch]:
+        """Add the asks of one item; return the previous batch if they did not fit into it.
 
         Chunks that are read together stay together.
         """
         num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
-        num_bytes += _image_bytes(asks[0].item, self._bounds) + _video_bytes(asks[0].item.video, self._bounds)
+        num_bytes += _media_bytes(asks[0].item, self._bounds)
         batch = self._batch
         is_full = (
             len(batch.asks) + len(asks) > self._bounds.num_inputs
             or batch.num_bytes + num_bytes > self._bounds.num_bytes
         )
-        full = self.flush() if is_full and not self._continues(asks[0]) else None
+        full = self.flush() if is_full and not self._continues(asks[0]) else []
         self._batch.asks.extend(asks)
         self._batch.num_bytes += num_bytes
         return full
@@ -60,10 +60,10 @@ class Batcher:
         late, last = ask.item.late, self._batch.asks[-1].item.late if self._batch.asks else None
         return late is not None and last is not None and late.chunks is last.chunks
 
-    def flush(self) -> AskBatch | None:
-        """The current batch, or None if it is empty."""
+    def flush(self) -> list[AskBatch]:
+        """The current batch; none if it is empty."""
         batch, self._batch = self._batch, AskBatch()
-        return batch if batch.asks else None
+        return [batch] if batch.asks else []
 
 
 class ByteWindow:
@@ -91,24 +91,19 @@ def _num_bytes(ask: Ask) -> int:
     return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
 
 
-def _video_bytes(video: VideoSegment | None, bounds: Bounds) -> int:
-    """Size of all frames in base64; they are not decoded yet."""
-    sampled = video.sample(bounds.video_rule) if video is not None and bounds.video_rule is not None else None
-    if sampled is None:
-        return 0
-    return len(sampled.numbers) * math.prod(sampled.size) * FRAME_PIXEL_BYTES * 4 // 3
-
-
-def _image_bytes(item: SourceItem, bounds: Bounds) -> int:
-    """Size in base64. A file above the limit is not read, so it counts nothing; a page is not rendered yet."""
-    match item.image:
+def _media_bytes(item: SourceItem, bounds: Bounds) -> int:
+    """Size in base64. A file above the limit is not read, so it counts nothing; pages and frames are not made yet."""
+    match item.media:
         case None:
             return 0
         case str():
-            return len(item.image)
+            return len(item.media)
         case bytes():
-            return len(item.image) * 4 // 3 + 4
+            return len(item.media) * 4 // 3 + 4
         case Path():
             return 0 if item.num_bytes > bounds.image_bytes else item.num_bytes * 4 // 3 + 4
         case PageImage():
-            return (bounds.max_pixels or 0) * PAGE_PIXEL_BYTES * 4 // 3
+            return bounds.max_pixels * PAGE_PIXEL_BYTES * 4 // 3
+        case VideoSegment() as video:
+            sampled = None if bounds.video_rule is None else video.sample(bounds.video_rule)
+            return len(sampled.numbers) * math.prod(sampled.size) * FRAME_PIXEL_BYTES * 4 // 3 if sampled else 0

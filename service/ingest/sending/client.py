@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from service.ingest.errors import CommandLineError, IngestError
-from service.ingest.pause import Pause, retry_after_s
+from service.ingest.pause import Pause, backoff_s, retry_after_s
 from service.ingest.sending.answers import ItemError, read_error
 
 READ_TIMEOUT_S = 330.0
@@ -47,19 +47,19 @@ class Client:
         pause: the backoff of all senders.
         path: of the route that gives the vectors.
         known_good: a request to it that was answered before; it tells a failing server from a failing request.
-        fingerprint: of the model that must have made the answers; None accepts any.
+        fingerprint: of the model that must have made the answers; empty accepts any.
     """
 
-    def __init__(self, url: str, key: str | None, pause: Pause, num_connections: int) -> None:
-        """Connect to the server at `url`, with an API key if given.
+    def __init__(self, url: str, key: str, pause: Pause, num_connections: int) -> None:
+        """Connect to the server at `url`, with an API key unless it is empty.
 
         Raises:
             CommandLineError: `url` is not a URL, or has a password in it.
         """
         self.pause = pause
         self.path = ""
-        self.known_good: bytes | None = None
-        self.fingerprint: str | None = None
+        self.known_good = b""
+        self.fingerprint = ""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise CommandLineError(f"--server {url}: expected http://HOST:PORT or https://HOST")
@@ -69,7 +69,7 @@ class Client:
             )
         self._http = httpx.AsyncClient(
             base_url=url,
-            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            headers={"authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             limits=httpx.Limits(max_connections=num_connections + 1, keepalive_expiry=20),
             trust_env=not _is_loopback(parts.hostname),
@@ -87,7 +87,7 @@ class Client:
         Raises:
             IngestError: the server does not become ready, or refuses.
         """
-        return (await self._ask("GET", "/v1/models", None, may_blame=False)).content
+        return (await self._ask("GET", "/v1/models", b"", may_blame=False)).content
 
     async def embed(self, body: bytes) -> httpx.Response:
         """The answer to a request for vectors.
@@ -98,7 +98,7 @@ class Client:
         """
         answer = await self._ask("POST", self.path, body, may_blame=True)
         made_by = answer.headers.get("x-model-fingerprint")
-        if self.fingerprint is not None and made_by not in (None, self.fingerprint):
+        if self.fingerprint and made_by not in (None, self.fingerprint):
             raise IngestError(
                 f"the model has changed since the run began: its fingerprint was {self.fingerprint} and is {made_by}"
             )
@@ -110,10 +110,10 @@ class Client:
         Raises:
             IngestError: it takes too long.
         """
-        if self.known_good is not None:
+        if self.known_good:
             await self._ask("POST", self.path, self.known_good, may_blame=False)
 
-    async def _ask(self, method: str, path: str, body: bytes | None, *, may_blame: bool) -> httpx.Response:
+    async def _ask(self, method: str, path: str, body: bytes, *, may_blame: bool) -> httpx.Response:
         """Retry until a 200. With `may_blame`, a request that keeps failing while others succeed is refused."""
         attempt = 0
         while True:
@@ -125,7 +125,7 @@ class Client:
                 if may_blame and attempt + 1 >= MAX_ATTEMPTS and await self._is_healthy():
                     # A server that refuses a body may close the connection while it is being sent.
                     raise TooLargeError(ItemError("connection_lost", why)) from None
-                self.pause.failed(attempt, None, why)
+                self.pause.failed(backoff_s(attempt), why)
             else:
                 if response.status_code == 200:
                     self.pause.succeeded()
@@ -150,11 +150,12 @@ class Client:
             raise RefusedError(error)
         if status not in WAIT_STATUSES | PASSING_STATUSES:
             raise IngestError(f"the server refuses: {why}")
-        self.pause.failed(attempt, retry_after_s(response.headers), why)
+        told_s = retry_after_s(response.headers)
+        self.pause.failed(backoff_s(attempt) if told_s is None else told_s, why)
 
     async def _is_healthy(self) -> bool:
         """True if the server now answers the request that it answered before."""
-        if self.known_good is None:
+        if not self.known_good:
             return False
         try:
             return (await self._http.post(self.path, content=self.known_good, headers=JSON)).status_code == 200

@@ -20,6 +20,7 @@ from service.ingest.sending.images import LoadedImage
 from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
 from service.ingest.sending.videos import LoadedFrames
 from service.ingest.vectors import Vectors
+from service.ingest.videos.video_segment import VideoSegment
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class Conversations:
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
         """One request, whatever the instructions; of videos one for each, since each holds all frames."""
-        return by_instruction(asks) if any(ask.item.video is not None for ask in asks) else [asks]
+        return by_instruction(asks) if any(isinstance(ask.item.media, VideoSegment) for ask in asks) else [asks]
 
     def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
         """A conversation for each ask."""
@@ -109,7 +110,7 @@ def _part(image: LoadedImage, sent: set[str], *, is_shared: bool) -> dict[str, A
     part: dict[str, Any] = {"type": "image_url"}
     if image.name not in sent:
         part["image_url"] = {"url": image.url}
-    if image.name is not None and is_shared:
+    if image.name and is_shared:
         part["uuid"] = image.name
         sent.add(image.name)
     return part

@@ -12,6 +12,7 @@ from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
 from service.ingest.sending.answers import CacheCounts, ItemError, ServerAnswer, read_components
+from service.ingest.sending.images import LoadedImage
 from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
 from service.ingest.sending.videos import LoadedFrames
 from service.ingest.vectors import SparseVector, VectorKind, Vectors
@@ -66,7 +67,7 @@ class EveryKind:
     def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
         """An item of parts for each ask; all of them have one instruction."""
         settings = self._settings | ({} if asks[0].instruction is None else {"instruction": asks[0].instruction})
-        return orjson.dumps(settings | {"inputs": [_input(ask, media.get(ask.item.id)) for ask in asks]})
+        return orjson.dumps(settings | {"inputs": [_input(ask, media) for ask in asks]})
 
     def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """Read vectors, errors and cache counts.
@@ -90,11 +91,11 @@ class EveryKind:
     def _vectors(self, found: _Embeddings, index: int) -> Vectors:
         outputs, dimensions = self._plan.outputs, self._plan.dimensions
         return Vectors(
-            dense=read_components(found.base64[index], dimensions, self.path) if "dense" in outputs else None,
+            dense=read_components(found.base64[index], dimensions, self.path) if "dense" in outputs else b"",
             sparse=self._sparse(found.sparse[index]) if "sparse" in outputs else None,
             multi=read_components(found.multi_base64[index], dimensions, self.path, is_multi=True)
             if "multi" in outputs
-            else None,
+            else b"",
         )
 
     def _sparse(self, found: _Sparse) -> SparseVector:
@@ -104,12 +105,13 @@ class EveryKind:
         return SparseVector(np.array(found.indices, "<u4"), np.array(found.values, "<f4"))
 
 
-def _input(ask: Ask, media: LoadedMedia | None) -> dict[str, Any]:
+def _input(ask: Ask, media: Mapping[str, LoadedMedia]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
-    if isinstance(media, LoadedFrames):
-        parts.append(frames_part(media))
-    elif media is not None:
-        parts.append({"type": "image_url", "image_url": {"url": media.url}})
+    match media.get(ask.item.id):
+        case LoadedFrames() as frames:
+            parts.append(frames_part(frames))
+        case LoadedImage() as image:
+            parts.append({"type": "image_url", "image_url": {"url": image.url}})
     if ask.item.text is not None:
         parts.append({"type": "text", "text": ask.item.text})
     return {"content": parts}

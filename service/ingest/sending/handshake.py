@@ -71,17 +71,15 @@ async def probe_vector(client: Client, agreed: Agreed) -> bytes:
     if isinstance(entry, ItemError):
         raise IngestError(f"the server refuses a text: {entry.code}: {entry.message}")
     client.known_good = body
-    return entry.dense or b""
+    return entry.dense
 
 
-def check_probe(before: bytes | None, now: bytes) -> None:
+def check_probe(before: bytes, now: bytes) -> None:
     """Compare with the probe of the ledger's first run: older ledgers keep it instead of the model's fingerprint.
 
     Raises:
         IngestError: the vectors are of different models.
     """
-    if before is None:
-        return
     old, new = np.frombuffer(before, "<f4"), np.frombuffer(now, "<f4")
     cosine = float(old @ new / (np.linalg.norm(old) * np.linalg.norm(new)))
     if not cosine >= MIN_COSINE:
@@ -101,7 +99,7 @@ def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
         num_inputs=min(options.batch_inputs, card["max_inputs"]),
         num_bytes=max(1, min(options.batch_bytes, card["max_body_bytes"] - BODY_SLACK_BYTES)),
         image_bytes=card["max_image_bytes"],
-        max_pixels=card["max_pixels"],
+        max_pixels=card["max_pixels"] or 0,
         video_rule=video_rule(card),
         no_videos=f"the model {card['root']} takes {' and '.join(card['modalities'])}, no video"
         if card.get("max_video_frames") is None

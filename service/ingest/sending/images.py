@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.ingest.errors import FailureReason, FileError
-from service.ingest.item import SourceItem
+from service.ingest.item import ImageInput
 from service.ingest.pages.page_image import PageImage
 from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.source_file import open_regular
@@ -27,12 +27,12 @@ class LoadedImage:
 
     Attributes:
         url: a URL, or the base64 of its bytes.
-        name: uuid made from the content; None for a URL, whose content may change.
+        name: uuid made from the content; empty for a URL, whose content may change.
         file_digest: SHA-256 of the file that it came from; empty without one.
     """
 
     url: str
-    name: str | None
+    name: str
     file_digest: bytes = b""
 
 
@@ -42,26 +42,24 @@ class ImageLoader:
 
     Attributes:
         max_bytes: of an encoded image.
-        max_pixels: that the model sees of an image; None of one that takes none.
+        max_pixels: that the model sees of an image; 0 of one that takes none.
     """
 
     max_bytes: int
-    max_pixels: int | None
+    max_pixels: int
     processes: PdfProcesses
 
-    def load(self, item: SourceItem) -> LoadedImage | None:
-        """An item's image, if it has one. Blocks.
+    def load(self, image: ImageInput) -> LoadedImage:
+        """An item's image. Blocks.
 
         Raises:
             FileError: the image has more than `max_bytes`, is gone or cannot be read.
         """
-        match item.image:
-            case None:
-                return None
+        match image:
             case str(url) if url.startswith("data:"):
                 return LoadedImage(url, _name(hashlib.sha256(url.encode()).digest()))
             case str(url):
-                return LoadedImage(url, None)
+                return LoadedImage(url, "")
             case bytes(content):
                 return self._loaded(content)
             case Path() as path:
@@ -76,7 +74,7 @@ class ImageLoader:
         return LoadedImage(base64.b64encode(content).decode(), _name(digest), digest if is_file else b"")
 
     def _rendered(self, page: PageImage) -> LoadedImage:
-        if self.max_pixels is None:
+        if not self.max_pixels:
             raise FileError(FailureReason("unsupported_modality", NO_IMAGES))
         with self.processes.process(page.file) as process:
             pixels, digest = process.render(page, self.max_pixels), process.digest

@@ -21,6 +21,7 @@ from service.ingest.sending.version import version_of
 from service.ingest.sending.videos import VideoLoader
 from service.ingest.vectors import Vectors
 from service.ingest.videos.video_process import VideoProcesses
+from service.ingest.videos.video_segment import VideoSegment
 from service.media.video.video_rule import VideoRule
 
 Outcome = Point | FailedAsk
@@ -66,8 +67,10 @@ class TokenVectorSize:
     def of(self, ask: Ask) -> int:
         """Bytes of an ask's token vectors."""
         num_tokens = len((ask.item.text or "").encode(errors="replace")) // BYTES_PER_TOKEN
-        num_tokens += self.image_tokens if ask.item.image is not None else 0
-        num_tokens += self.max_tokens if ask.item.video is not None else 0
+        if isinstance(ask.item.media, VideoSegment):
+            num_tokens = self.max_tokens
+        elif ask.item.media is not None:
+            num_tokens += self.image_tokens
         return min(num_tokens, self.max_tokens) * self.token_bytes
 
 
@@ -79,7 +82,7 @@ class Bounds:
         num_inputs: maximum asks of a batch, unless one item has more.
         num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
         image_bytes: maximum bytes of an encoded image.
-        max_pixels: that the model sees of an image; None of one that takes none.
+        max_pixels: that the model sees of an image; 0 of one that takes none.
         video_rule: which frames of a video the model sees; None of one that takes none.
         no_videos: why it takes none.
         body_bytes: of the largest body that the server takes.
@@ -89,7 +92,7 @@ class Bounds:
     num_inputs: int
     num_bytes: int
     image_bytes: int
-    max_pixels: int | None
+    max_pixels: int
     video_rule: VideoRule | None
     no_videos: str
     body_bytes: int
@@ -137,12 +140,12 @@ class Sender:
         reasons: dict[str, FailureReason] = {}
         for item in {ask.item.id: ask.item for ask in asks}.values():
             try:
-                loaded = self._images.load(item) if item.video is None else self._videos.load(item.video)
+                if isinstance(item.media, VideoSegment):
+                    media[item.id] = self._videos.load(item.media)
+                elif item.media is not None:
+                    media[item.id] = self._images.load(item.media)
             except FileError as error:
                 reasons[item.id] = error.reason
-                continue
-            if loaded is not None:
-                media[item.id] = loaded
         return media, [FailedAsk(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
 
     async def _request(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia], attempt: int = 0) -> list[Outcome]:

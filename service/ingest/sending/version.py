@@ -33,7 +33,7 @@ def is_other(item: SourceItem, versions: Iterable[bytes]) -> bool | None:
 
 def is_other_content(item: SourceItem, versions: Iterable[bytes]) -> bool:
     """The same by the file's content; False for a file that cannot be read. Blocks."""
-    media = item.image or item.video
+    media = item.media
     assert isinstance(media, Path | PageImage | VideoSegment)  # nothing else has a stamp
     try:
         digest = _file_digest(media if isinstance(media, Path) else media.file.path, item.stamp)

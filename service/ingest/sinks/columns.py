@@ -46,7 +46,7 @@ def _column(arrow: Any, kind: VectorKind, points: Sequence[Point], layout: Layou
     vectors = [point.vectors for point in points]
     if kind == "sparse":
         return _sparse_column(arrow, [one.sparse for one in vectors if one.sparse is not None])
-    found = [(one.dense if kind == "dense" else one.multi) or b"" for one in vectors]
+    found = [one.dense if kind == "dense" else one.multi for one in vectors]
     column = arrow.FixedSizeListArray.from_arrays(floats(b"".join(found)), layout.dimensions)
     if kind == "dense":
         return column

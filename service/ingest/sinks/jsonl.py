@@ -9,7 +9,7 @@ import orjson
 
 from service.ingest.errors import IngestError, file_error
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, stored_fields
+from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, as_json
 
@@ -22,20 +22,20 @@ class JsonlFile(Sink):
         self._file: BinaryIO | None = None
         self._layout = NO_LAYOUT
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
-        """Truncate the file to `position`: a killed run may have left lines that the ledger does not have."""
+    def open(self, layout: Layout, written: Written) -> None:
+        """Truncate the file to the ledger's position: a killed run may have left lines after it."""
         self._layout = layout
         try:
             num_bytes = self._path.stat().st_size if self._path.exists() else 0
-            if num_bytes and position is None:
+            if num_bytes and written.is_first:
                 raise IngestError(f"--to {self._path}: there is a file, and no ledger that knows it; move it away")
-            if num_bytes < (position or 0):
+            if num_bytes < written.position:
                 raise IngestError(
-                    f"--to {self._path}: got {num_bytes} bytes, expected the {position} that the ledger knows; "
+                    f"--to {self._path}: got {num_bytes} bytes, expected the {written.position} that the ledger knows; "
                     "delete the ledger to start anew"
                 )
             self._file = self._path.open("ab")
-            self._file.truncate(position or 0)
+            self._file.truncate(written.position)
         except OSError as error:
             raise file_error("--to", self._path, error) from None
 

@@ -6,7 +6,7 @@ from typing import Any
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
-from service.ingest.sinks.sink import Sink
+from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 
@@ -21,7 +21,7 @@ class LanceTable(Sink):
     """Columns as in Parquet; `metadata` is JSON."""
 
     batch_points = 1024
-    max_wait_s: float | None = 2.0
+    max_wait_s = 2.0
     lacks: Mapping[VectorKind, str] = {
         "sparse": "LanceDB has neither a column nor a search for sparse vectors; its dense and token vectors stand "
         "beside its full-text search"
@@ -36,16 +36,16 @@ class LanceTable(Sink):
         self._layout = NO_LAYOUT
         self._num_writes = 0
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, written: Written) -> None:
         """Open or create the table."""
-        self._layout, self._num_writes = layout, position or 0
+        self._layout, self._num_writes = layout, written.position
         self._schema = arrow_schema(self._arrow, layout)
         where = self._target.described
         try:
             database = self._lance.connect(self._target.place)
             is_there = self._target.name in database.list_tables().tables
-            if num_done and not is_there:
-                raise IngestError(f"--to {where}: not there, and the ledger knows {num_done} points")
+            if written.num_points and not is_there:
+                raise IngestError(f"--to {where}: not there, and the ledger knows {written.num_points} points")
             if not is_there:
                 database.create_table(self._target.name, schema=self._schema)
             self._table = database.open_table(self._target.name)

@@ -8,7 +8,7 @@ import msgspec
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, stored_fields
+from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind, floats
 
@@ -38,7 +38,7 @@ class MilvusCollection(Sink):
         self._client: Any = None
         self._layout = NO_LAYOUT
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, written: Written) -> None:
         """Open the collection, or create it with an index."""
         self._layout = layout
         name, where = self._target.name, self._target.described
@@ -46,8 +46,8 @@ class MilvusCollection(Sink):
             token = os.environ.get("MILVUS_TOKEN", "") if self._target.is_url else ""
             self._client = self._milvus.MilvusClient(self._target.place, token=token)
             if not self._client.has_collection(name):
-                if num_done:
-                    raise IngestError(f"--to {where}: not there, and the ledger knows {num_done} points")
+                if written.num_points:
+                    raise IngestError(f"--to {where}: not there, and the ledger knows {written.num_points} points")
                 self._create()
             described = self._client.describe_collection(name)["fields"]
             indexes = [self._client.describe_index(name, each) for each in self._client.list_indexes(name)]
@@ -136,7 +136,7 @@ class MilvusCollection(Sink):
 def _row(point: Point, layout: Layout) -> dict[str, Any]:
     row = {name: value if value is not None else "" for name, value in stored_fields(point).items()}
     row["point"] = str(point.ask.point)
-    if point.vectors.dense is not None:
+    if point.vectors.dense:
         row[layout.name("dense")] = floats(point.vectors.dense).tolist()
     if point.vectors.sparse is not None:
         indices, values = point.vectors.sparse.indices.tolist(), point.vectors.sparse.values.tolist()

@@ -12,7 +12,7 @@ from typing import Any
 from service.ingest.errors import IngestError, file_error, load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
-from service.ingest.sinks.sink import Sink
+from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout
 
@@ -92,15 +92,15 @@ class ParquetFolder(Sink):
         self._number = 0
         self._spool = Spool(self._folder)
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
-        """Resume the part that was not full, and delete what is after `position`."""
+    def open(self, layout: Layout, written: Written) -> None:
+        """Resume the part that was not full, and delete what is after the ledger's position."""
         self._layout = layout
-        num_bytes, self._number = divmod(position or 0, 1 << PART_BITS)
+        num_bytes, self._number = divmod(written.position, 1 << PART_BITS)
         self._spool = Spool(self._spool_path(self._number))
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             there = set(self._folder.iterdir())
-            if there and position is None:
+            if there and written.is_first:
                 raise IngestError(
                     f"--to {self._folder}: there are files, and no ledger that knows them; move them away"
                 )

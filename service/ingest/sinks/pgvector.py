@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink
+from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, SparseVector, VectorKind, Vectors, floats, rows
 
@@ -50,7 +50,7 @@ class PgTable(Sink):
         self._layout = NO_LAYOUT
         self._upsert = ""
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, written: Written) -> None:
         """Connect, and open or create the table."""
         table, where = self._target.name, self._target.described
         types = _types(layout)
@@ -68,8 +68,8 @@ class PgTable(Sink):
             if (got := found.get(name, "not there")) != wanted:
                 raise IngestError(f"--to {where}: the column {name} is {got}, expected {wanted}")
         self._check_indexes(indexes)
-        if num_done and not is_filled:
-            raise IngestError(f"--to {where}: it is empty, and the ledger knows {num_done} points")
+        if written.num_points and not is_filled:
+            raise IngestError(f"--to {where}: it is empty, and the ledger knows {written.num_points} points")
 
     def _check_indexes(self, indexes: Sequence[tuple[str, str, str]]) -> None:
         """Refuse a column whose indexes all compare in other ways: no search by the model's own would use them.
@@ -150,11 +150,11 @@ def _row(point: Point, layout: Layout) -> tuple[object, ...]:
 def _literals(vectors: Vectors, layout: Layout) -> list[object]:
     """The vectors in pgvector's notation, in the order of their columns."""
     literals: list[object] = []
-    if vectors.dense is not None:
+    if vectors.dense:
         literals.append(_literal(floats(vectors.dense)))
     if vectors.sparse is not None:
         literals.append(_sparse_literal(vectors.sparse, layout))
-    if vectors.multi is not None:
+    if vectors.multi:
         literals.append([_literal(row) for row in rows(vectors.multi, layout.dimensions)])
     return literals
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, stored_fields
+from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import DENSE_ALONE, NO_LAYOUT, Layout, floats, rows
 
@@ -38,15 +38,17 @@ class QdrantCollection(Sink):
         self._client: Any = None
         self._layout = NO_LAYOUT
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, written: Written) -> None:
         """Open or create the collection."""
         self._layout, name = layout, self._target.name
         try:
             self._client = self._connect()
             if self._client.collection_exists(name):
                 self._check(self._client.get_collection(name).config.params)
-            elif num_done:
-                raise IngestError(f"--to {self._target.described}: not there, and the ledger knows {num_done} points")
+            elif written.num_points:
+                raise IngestError(
+                    f"--to {self._target.described}: not there, and the ledger knows {written.num_points} points"
+                )
             else:
                 self._client.create_collection(name, **self._config())
             if not self._target.is_url:
@@ -67,7 +69,7 @@ class QdrantCollection(Sink):
 
     def refuses(self, point: Point) -> str | None:
         """Refuse items with more token vectors than a point may have."""
-        num_floats = len(point.vectors.multi or b"") // 4
+        num_floats = len(point.vectors.multi) // 4
         if num_floats <= MAX_MULTI_FLOATS:
             return None
         return f"its token vectors have {num_floats} components; Qdrant holds {MAX_MULTI_FLOATS} in a point"
@@ -97,12 +99,12 @@ class QdrantCollection(Sink):
     def _struct(self, point: Point) -> Any:
         found, models = point.vectors, self._qdrant.models
         named: dict[str, Any] = {}
-        if found.dense is not None:
+        if found.dense:
             named["dense"] = floats(found.dense).tolist()
         if found.sparse is not None:
             entries = found.sparse.indices.tolist(), found.sparse.values.tolist()
             named["sparse"] = models.SparseVector(indices=entries[0], values=entries[1])
-        if found.multi is not None:
+        if found.multi:
             named["multi"] = rows(found.multi, self._layout.dimensions).tolist()
         vector = named["dense"] if self._layout.outputs == DENSE_ALONE else named
         return models.PointStruct(id=str(point.ask.point), vector=vector, payload=stored_fields(point))

@@ -1,10 +1,26 @@
 """The protocol of sinks: a destination of points in which writing a point again replaces it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from service.ingest.item import Point
 from service.ingest.vectors import Layout, VectorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the ledger has of a sink.
+
+    Attributes:
+        position: returned by the last recorded `write`, 0 if there was none; what is after it is discarded.
+        num_points: that are in the sink.
+        is_first: True if no run has written here: existing data belongs to someone else.
+    """
+
+    position: int = 0
+    num_points: int = 0
+    is_first: bool = True
 
 
 class Sink(Protocol):
@@ -12,21 +28,16 @@ class Sink(Protocol):
 
     Attributes:
         batch_points: preferred number of points of a write.
-        max_wait_s: longest wait for a full write; None waits until it is full.
+        max_wait_s: longest wait for a full write.
         lacks: kinds of vector that it has no place for, with a sentence why.
     """
 
     batch_points: int = 512
-    max_wait_s: float | None = 1.0
+    max_wait_s: float = 1.0
     lacks: Mapping[VectorKind, str] = {}
 
-    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, written: Written) -> None:
         """Prepare to write vectors of this layout after what the ledger has.
-
-        Args:
-            num_done: points that the ledger has.
-            position: returned by the last recorded `write`, 0 if there was none; what is after it is discarded. None if
-                no run has written here: existing data belongs to someone else.
 
         Raises:
             IngestError: what exists does not match the ledger or the layout, is gone, or cannot be opened.

@@ -1,9 +1,9 @@
 """Sources of items, one module for each kind of SOURCE."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from service.ingest.arguments import Options
 from service.ingest.errors import CommandLineError
 from service.ingest.item import OpenSource
 from service.ingest.sources.files import FileItems, Kinds, NamedFiles, kind_of
@@ -20,21 +20,16 @@ def file_kinds(pages: FileItems, videos: FileItems) -> Kinds:
     return {PDF: pages, **dict.fromkeys(VIDEOS, videos)}
 
 
-def open_source(
-    where: Sequence[str], fields: Fields, pattern: str | None, kinds: Kinds, root: Path | None = None
-) -> OpenSource:
-    """Open SOURCE.
+def open_source(options: Options, kinds: Kinds) -> OpenSource:
+    """Open SOURCE; `kinds` read PDFs and videos, of which it may have several.
 
-    Args:
-        where: one folder, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, folder of Parquet files, or `-` for
-            JSONL on stdin; or PDFs and videos, one or more.
-        pattern: of a folder's files; None takes every image, PDF and video.
-        kinds: read PDFs and videos.
-        root: folder that must contain the files that records name; None is the source's folder.
+    Otherwise it is one folder, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, folder of Parquet files, or `-`
+    for JSONL on stdin.
 
     Raises:
         CommandLineError: no such file or folder, or another kind.
     """
+    where = options.source
     for one in where:
         if one != "-" and not Path(one).exists():
             raise CommandLineError(f"SOURCE {one}: no such file or folder")
@@ -43,22 +38,23 @@ def open_source(
     if other is not None and len(where) > 1:
         raise CommandLineError(f"SOURCE {other}: got {len(where)} sources, expected one, or PDFs and videos alone")
     if other is not None:
-        return _open_one(other, fields, pattern, kinds, root)
+        return _open_one(other, options, kinds)
     for one, reader in readers.items():
         if reader is not None and reader.missing is not None:
             raise CommandLineError(f"SOURCE {one}: {reader.missing}")
     return NamedFiles([Path(one) for one in where], kinds)
 
 
-def _open_one(where: str, fields: Fields, pattern: str | None, kinds: Kinds, root: Path | None) -> OpenSource:
+def _open_one(where: str, options: Options, kinds: Kinds) -> OpenSource:
+    fields = Fields(options.id_field, options.text_field, options.image_field)
     if where == "-":
-        return JsonLines(None, fields, ImageFolder(Path(), root or Path()), sys.stdin.buffer)
+        return JsonLines(None, fields, ImageFolder(Path(), options.root or Path()), sys.stdin.buffer)
     path = Path(where)
     base = path if path.is_dir() else path.parent
-    images = ImageFolder(base, root or base)
+    images = ImageFolder(base, options.root or base)
     if path.is_dir():
         parts = sorted(path.glob("*.parquet"))
-        return ParquetRows(parts, images, fields) if parts and pattern is None else Folder(path, pattern, kinds)
+        return ParquetRows(parts, images, fields) if parts and not options.glob else Folder(path, options.glob, kinds)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             return JsonLines(path, fields, images)

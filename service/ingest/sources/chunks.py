@@ -38,7 +38,7 @@ class Chunks:
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield the chunks of each text, in order."""
         for item in self._source.items():
-            if isinstance(item, BadRecord) or item.image is not None or item.text is None:
+            if isinstance(item, BadRecord) or item.media is not None or item.text is None:
                 yield item
             else:
                 yield from self._chunks(item, item.text)

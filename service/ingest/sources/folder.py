@@ -20,8 +20,8 @@ IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".
 class Folder:
     """Files below a folder, in the order of their names, folder by folder."""
 
-    def __init__(self, root: Path, pattern: str | None, kinds: Kinds) -> None:
-        """Take files that match `pattern` (`Path.match`, from the right); None takes images and `kinds` by suffix."""
+    def __init__(self, root: Path, pattern: str, kinds: Kinds) -> None:
+        """Take files that match `pattern` (`Path.match`, from the right); without one images and `kinds`."""
         self._root = root
         self._pattern = pattern
         self._kinds = kinds
@@ -49,7 +49,7 @@ class Folder:
                 id=name,
                 version=found.st_size.to_bytes(VERSION_BYTES, "big"),
                 num_bytes=found.st_size,
-                image=path,
+                media=path,
                 metadata={"path": name},
                 stamp=stamp_of(found),
             )
@@ -67,9 +67,7 @@ class Folder:
             yield from (path for path in paths if self._is_wanted(path))
 
     def _is_wanted(self, path: Path) -> bool:
-        return (
-            path.suffix.lower() in IMAGES | self._kinds.keys() if self._pattern is None else path.match(self._pattern)
-        )
+        return path.match(self._pattern) if self._pattern else path.suffix.lower() in IMAGES | self._kinds.keys()
 
 
 def _is_text(name: str) -> bool:

@@ -7,7 +7,7 @@ import hashlib
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,17 @@ from service.ingest.errors import FailureReason
 from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, SourceItem
 from service.ingest.source_file import stamp_of
 
-FIELDS = {"id": "id", "text": "text", "image": "image"}
-"""Default field names."""
-
 LINKS = ("data:", "http://", "https://", "file:")
 """Prefixes of images that the server reads. Other strings are paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Field names of a record; None is the default name, and the field may be absent."""
+    """Field names of a record. An id that is asked for by a name must be there; None is `id`, which may be absent."""
 
     id: str | None = None
-    text: str | None = None
-    image: str | None = None
-
-    def name(self, role: str) -> str:
-        """Name of the field that holds `id`, `text` or `image`."""
-        return getattr(self, role) or FIELDS[role]
+    text: str = "text"
+    image: str = "image"
 
 
 MAX_DEPTH = 200
@@ -75,41 +68,37 @@ class ImageFolder:
         return (path, found) if stat.S_ISREG(found.st_mode) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundImage:
-    """Image of a record, with the stat result of a file."""
-
-    image: ImageInput | None
-    file: os.stat_result | None = None
+_FoundImage = tuple[ImageInput | None, os.stat_result | None]
+"""Image of a record, with the stat result of a file."""
 
 
 def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, place: str) -> SourceItem | BadRecord:
     """The item of a record. `place`, such as `line 17`, names a record without an id."""
     name = place
     try:
-        given = _scalar(record, fields.id, fields.name("id"))
+        given = _id(record, fields)
         name = place if given is None else str(given)
         text = _text(record, fields)
-        found = _image(record, fields, images)
-        if text is None and found.image is None:
-            raise _RecordError(f"neither `{fields.name('text')}` nor `{fields.name('image')}` holds anything")
-        roles = {fields.name(role) for role in FIELDS}
+        image, file = _image(record, fields, images)
+        if text is None and image is None:
+            raise _RecordError(f"neither `{fields.text}` nor `{fields.image}` holds anything")
+        roles = {fields.id or "id", fields.text, fields.image}
         metadata = {str(key): _plain(value) for key, value in record.items() if key not in roles}
-        digest = _record_digest(name, text, found, metadata)
+        digest = _record_digest(name, [text, [str(image), file.st_size] if file else image, metadata])
     except _RecordError as error:
         shown = name.encode(errors="backslashreplace").decode()
         return BadRecord(shown, FailureReason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
-    image, file = found.image, found.file
     num_bytes = len(text or "") + (len(image) if isinstance(image, bytes | str) else 0)
     num_bytes += file.st_size if file else 0
     return SourceItem(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
 
 
-def _scalar(record: Mapping[str, Any], asked: str | None, name: str) -> str | int | None:
+def _id(record: Mapping[str, Any], fields: Fields) -> str | int | None:
+    name = fields.id or "id"
     value = record.get(name)
     if value is None or value == "":
-        if asked is not None:
+        if fields.id is not None:
             raise _RecordError(f"`{name}`: got nothing, expected an id")
         return None
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -118,27 +107,26 @@ def _scalar(record: Mapping[str, Any], asked: str | None, name: str) -> str | in
 
 
 def _text(record: Mapping[str, Any], fields: Fields) -> str | None:
-    name = fields.name("text")
-    value = record.get(name)
+    value = record.get(fields.text)
     if value is not None and not isinstance(value, str):
-        raise _RecordError(f"`{name}`: got {type(value).__name__}, expected a string")
-    has_image = record.get(fields.name("image")) not in (None, "")
+        raise _RecordError(f"`{fields.text}`: got {type(value).__name__}, expected a string")
+    has_image = record.get(fields.image) not in (None, "")
     return None if value == "" and has_image else value  # CSV has no absent fields
 
 
 def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _FoundImage:
-    name = fields.name("image")
+    name = fields.image
     value = record.get(name)
     if isinstance(value, Mapping):  # Hugging Face's image columns: the bytes, or a path
         value = value.get("bytes") or value.get("path")
     if value is None or value == "":
-        return _FoundImage(None)
+        return None, None
     if isinstance(value, bytes):
-        return _FoundImage(value)
+        return value, None
     if not isinstance(value, str):
         raise _RecordError(f"`{name}`: got {type(value).__name__}, expected a path, a URL, a data URI or bytes")
     if value.startswith(LINKS):
-        return _FoundImage(value)
+        return value, None
     try:
         found = images.find(value)
     except ValueError:
@@ -147,7 +135,7 @@ def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _F
         ) from None
     if found is None:
         raise _RecordError(f"`{name}`: no such file: {value[:200]}")
-    return _FoundImage(*found)
+    return found
 
 
 def _plain(value: Any, depth: int = 1) -> Any:
@@ -180,11 +168,10 @@ def _plain(value: Any, depth: int = 1) -> Any:
     raise _RecordError(f"metadata of type {type(value).__name__} has no form in JSON")
 
 
-def _record_digest(name: str, text: str | None, image: _FoundImage, metadata: Mapping[str, Any]) -> bytes:
-    """Digest of a record; an image file counts by path and size."""
-    seen = [str(image.image), image.file.st_size] if image.file else image.image
+def _record_digest(name: str, content: Sequence[Any]) -> bytes:
+    """Digest of a record's text, image (of a file path and size) and metadata."""
     try:
         name.encode()
-        return hashlib.sha256(msgspec.json.encode([text, seen, metadata])).digest()[:16]
+        return hashlib.sha256(msgspec.json.encode(content)).digest()[:16]
     except UnicodeEncodeError:
         raise _RecordError("it has bytes that are not UTF-8") from None

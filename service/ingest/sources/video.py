@@ -23,8 +23,8 @@ MAX_KNOWN = 1024
 class VideoSegments:
     """Reads files one after the other, segment by segment."""
 
-    def __init__(self, processes: VideoProcesses, segment_s: float | None) -> None:
-        """Make items of segments of `segment_s` each, or of whole files for None."""
+    def __init__(self, processes: VideoProcesses, segment_s: float) -> None:
+        """Make items of segments of `segment_s` each, or of whole files for 0."""
         self._processes = processes
         self._segment_s = segment_s
         self._known: OrderedDict[SourceFile, OpenedVideo] = OrderedDict()
@@ -46,7 +46,7 @@ class VideoSegments:
 
     def count(self, paths: Sequence[Path]) -> int:
         """Number of segments, extrapolated by size beyond `COUNTED_BYTES`."""
-        if self._segment_s is None:
+        if not self._segment_s:
             return len(paths)
         num_segments = counted_bytes = rest_bytes = 0
         for path in paths:
@@ -77,8 +77,8 @@ class VideoSegments:
             words = held(info, segment.start_s, segment.end_s, len(segment.frames))
             return BadRecord(segment.name, FailureReason("invalid_record", f"{segment.name}: {words}"))
         metadata: Metadata = {"path": file.name, "duration_s": round(info.duration_s, 3)}
-        if self._segment_s is not None:
+        if self._segment_s:
             metadata |= {"start_s": segment.start_s, "end_s": segment.end_s}
             metadata |= {"segment": segment.number, "num_segments": segment.num_segments}
         version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
-        return SourceItem(segment.name, version, 0, metadata=metadata, stamp=file.stamp, video=segment)
+        return SourceItem(segment.name, version, 0, metadata=metadata, stamp=file.stamp, media=segment)

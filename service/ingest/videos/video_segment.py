@@ -89,12 +89,12 @@ class VideoSegment:
         return SampledFrames(tuple(numbers), tuple(number / info.fps for number in numbers), size)
 
 
-def segments(video: OpenedVideo, segment_s: float | None) -> Iterator[VideoSegment]:
-    """A file's segments of `segment_s` each, to the millisecond; the whole for None.
+def segments(video: OpenedVideo, segment_s: float) -> Iterator[VideoSegment]:
+    """A file's segments of `segment_s` each, to the millisecond; the whole for 0.
 
     The rest is a segment of its own, unless it is shorter than a tenth of one or has fewer than two frames.
     """
-    if segment_s is None:
+    if not segment_s:
         yield VideoSegment(video)
         return
     num_segments = count_segments(video.info, segment_s)

@@ -14,6 +14,7 @@ import pytest
 from service.ingest.errors import IngestError
 from service.ingest.sinks import make_sink
 from service.ingest.sinks.columns import arrow_schema
+from service.ingest.sinks.sink import Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import DENSE_ALONE, Layout
 
@@ -23,7 +24,7 @@ ALONE, BOTH = Layout(DENSE_ALONE, SIZE), Layout(("dense", "sparse"), SIZE, 100)
 
 def opened(target: Target, layout: Layout) -> None:
     with contextlib.closing(make_sink(target)) as sink:
-        sink.open(layout, None, 0)
+        sink.open(layout, Written())
 
 
 def milvus(place: Path, **metrics: str) -> Target:
