@@ -11,19 +11,20 @@ from pathlib import Path
 from service.ingest.arguments import Options
 from service.ingest.child import own_server
 from service.ingest.errors import CommandLineError, IngestError
+from service.ingest.files.pdf_process import PdfProcesses
+from service.ingest.files.video_process import VideoProcesses
 from service.ingest.item import OpenSource
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
 from service.ingest.ledger.writing import TooManyFailuresError, Writer
-from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, ByteWindow
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
-from service.ingest.sending.images import NO_IMAGES
+from service.ingest.sending.media import NO_IMAGES
 from service.ingest.sending.sending import Sender
 from service.ingest.sinks import make_sink
 from service.ingest.sinks.sink import Sink
@@ -36,7 +37,6 @@ from service.ingest.sources.folder import Folder
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import DENSE_ALONE
-from service.ingest.videos.video_process import VideoProcesses
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
 """Exit codes: all vectors are in the sink; the run stopped early; the command line is wrong (argparse's own code, and

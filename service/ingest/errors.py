@@ -32,9 +32,9 @@ class FailureReason:
 class FileError(Exception):
     """A file cannot be read or sent; its items are dead letters, and `reason` says why."""
 
-    def __init__(self, reason: FailureReason) -> None:
-        super().__init__(reason.message)
-        self.reason = reason
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = FailureReason(code, message)
 
 
 def file_error(flag: str, path: Path, error: OSError | sqlite3.Error, what: str = "") -> IngestError:

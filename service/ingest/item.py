@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from service.ingest.errors import FailureReason
-from service.ingest.pages.page_image import PageImage
+from service.ingest.files.source_file import PageImage
+from service.ingest.files.video_segment import VideoSegment
 from service.ingest.vectors import Vectors
-from service.ingest.videos.video_segment import VideoSegment
 
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""

@@ -7,7 +7,7 @@ import msgspec
 
 from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
-from service.ingest.pages.page_image import PageContent
+from service.ingest.files.source_file import PageContent
 from service.ingest.vectors import DENSE_ALONE, Layout, VectorKind
 
 POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")

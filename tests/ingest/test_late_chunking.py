@@ -16,8 +16,8 @@ import pytest
 from service.ingest.item import Ask, SourceItem
 from service.ingest.sending.answers import ItemError
 from service.ingest.sending.batching import Batcher
-from service.ingest.sending.form import form_of
-from service.ingest.sending.late_chunks import late_failures
+from service.ingest.sending.conversations import late_failures
+from service.ingest.sending.handshake import form_of
 from service.ingest.sending.sending import Bounds, TokenVectorSize
 from service.ingest.sources import chunks
 from service.ingest.sources.chunks import Chunks

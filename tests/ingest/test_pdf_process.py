@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from service.ingest.errors import FileError
-from service.ingest.file_processes import NUM_PROCESSES
+from service.ingest.files import pdf_process
+from service.ingest.files.file_processes import NUM_PROCESSES
+from service.ingest.files.pdf_process import PdfProcess, PdfProcesses
+from service.ingest.files.source_file import PageImage, SourceFile, find
 from service.ingest.item import SourceItem
-from service.ingest.pages import pdf_process
-from service.ingest.pages.page_image import PageImage
-from service.ingest.pages.pdf_process import PdfProcess
-from service.ingest.pages.pdf_processes import PdfProcesses
-from service.ingest.sending.images import ImageLoader
-from service.ingest.source_file import SourceFile, find
+from service.ingest.sending.media import ImageLoader
 from service.ingest.sources.pdf import PdfPages
 from tests.conftest import children_of
 from tests.pdf_file import annotated, boundless, endless, pdf, raw
@@ -131,5 +129,5 @@ def test_pages_are_counted_and_beyond_a_size_estimated(tmp_path: Path, monkeypat
     with closing(PdfProcesses()) as processes:
         pages = PdfPages(processes, "image")
         assert pages.count([*paths, bad, tmp_path / "gone.pdf"]) == 14
-        monkeypatch.setattr("service.ingest.sources.pdf.COUNTED_BYTES", 2 * paths[0].stat().st_size)
+        monkeypatch.setattr("service.ingest.sources.pdf.PdfPages.counted_bytes", 2 * paths[0].stat().st_size)
         assert pages.count(paths) == 12

@@ -14,15 +14,15 @@ import pytest
 
 from service.ingest.arguments import add_arguments, options_of
 from service.ingest.errors import FileError, IngestError
+from service.ingest.files.pdf_process import PdfProcesses
+from service.ingest.files.video_process import VideoProcesses
 from service.ingest.item import BadRecord, OpenSource, SourceItem
-from service.ingest.pages.pdf_processes import PdfProcesses
-from service.ingest.sending.images import ImageLoader
+from service.ingest.sending.media import ImageLoader
 from service.ingest.sources import file_kinds, open_source
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
 from service.ingest.sources.video import VideoSegments
-from service.ingest.videos.video_process import VideoProcesses
 
 KINDS = file_kinds(PdfPages(PdfProcesses(), "image"), VideoSegments(VideoProcesses(), 0))
 

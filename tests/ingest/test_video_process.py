@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from service.ingest.errors import FileError
+from service.ingest.files import video_process
+from service.ingest.files.source_file import SourceFile, find
+from service.ingest.files.video_process import VideoProcess, VideoProcesses
+from service.ingest.files.video_segment import OpenedVideo, VideoSegment, segments
 from service.ingest.item import SourceItem
-from service.ingest.source_file import SourceFile, find
 from service.ingest.sources.video import VideoSegments
-from service.ingest.videos import video_process
-from service.ingest.videos.video_process import VideoProcess, VideoProcesses
-from service.ingest.videos.video_segment import OpenedVideo, VideoSegment, segments
 from service.media.video.video_file import VideoInfo
 from service.media.video.video_rule import VideoRule
 from service.workers.video_reader import read_frames
@@ -156,5 +156,5 @@ def test_segments_are_counted_and_beyond_a_size_estimated(tmp_path: Path, monkey
         videos = VideoSegments(processes, 1)
         assert videos.count([*paths, bad, tmp_path / "gone.mp4"]) == 14
         assert VideoSegments(processes, 0).count(paths) == 4
-        monkeypatch.setattr("service.ingest.sources.video.COUNTED_BYTES", 2 * paths[0].stat().st_size)
+        monkeypatch.setattr("service.ingest.sources.video.VideoSegments.counted_bytes", 2 * paths[0].stat().st_size)
         assert videos.count(paths) == 12

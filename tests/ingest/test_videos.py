@@ -16,14 +16,14 @@ import pytest
 from PIL import Image
 
 from service.ingest.errors import CommandLineError
+from service.ingest.files.video_process import VideoProcesses
+from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import Ask, SourceItem
 from service.ingest.sending.every_kind import EveryKind
 from service.ingest.sending.handshake import video_rule
-from service.ingest.sending.videos import VideoLoader
+from service.ingest.sending.media import VideoLoader
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import Vectors, floats
-from service.ingest.videos.video_process import VideoProcesses
-from service.ingest.videos.video_segment import VideoSegment
 from tests.conftest import TOLERANCE, Gained, LiveServer
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_ledger import PLAN

@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,23 +26,19 @@ class ItemError(msgspec.Struct, frozen=True):
         return FailureReason(self.code, self.message.removeprefix(f"`{self.param}`: "))
 
 
-class CacheCounts(NamedTuple):
-    """Images of a request whose features the server had, or had not."""
-
-    hits: int = 0
-    misses: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
     """An answer of either route.
 
     Attributes:
         entries: the vectors of each input, or its error, in order.
+        hits: images whose features the server had.
+        misses: images that it encoded.
     """
 
     entries: Sequence[Vectors | ItemError]
-    cache: CacheCounts
+    hits: int = 0
+    misses: int = 0
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):

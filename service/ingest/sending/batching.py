@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from service.ingest.files.source_file import PageImage
+from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import Ask, SourceItem
-from service.ingest.pages.page_image import PageImage
 from service.ingest.sending.sending import Bounds
-from service.ingest.videos.video_segment import VideoSegment
 
 ASK_BYTES = 256
 """Size of an ask in a body besides text, image and instruction."""

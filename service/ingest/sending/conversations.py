@@ -3,6 +3,9 @@
 An image is sent once, with a uuid made from its content; further instructions for the same image refer to the uuid. So
 the image is read, sent, decoded and encoded once. Frames of a video have no uuid: they are sent for each instruction,
 and encoded once.
+
+With late chunking all chunks of a text are one request, under one instruction. A run that was resumed and lacks some of
+the chunks sends all of them again: the vector of each depends on the others.
 """
 
 from collections import Counter
@@ -12,15 +15,13 @@ from typing import Any
 import msgspec
 import orjson
 
-from service.ingest.errors import IngestError
-from service.ingest.item import Ask
+from service.ingest.errors import FailureReason, IngestError
+from service.ingest.files.video_segment import VideoSegment
+from service.ingest.item import Ask, FailedAsk
 from service.ingest.plan import Plan
-from service.ingest.sending.answers import CacheCounts, ItemError, ServerAnswer, read_components
-from service.ingest.sending.images import LoadedImage
-from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
-from service.ingest.sending.videos import LoadedFrames
+from service.ingest.sending.answers import ItemError, ServerAnswer, read_components
+from service.ingest.sending.media import LoadedFrames, LoadedImage, LoadedMedia, by_instruction, frames_part
 from service.ingest.vectors import Vectors
-from service.ingest.videos.video_segment import VideoSegment
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -96,8 +97,8 @@ class Conversations:
         if len(answer.data) != num_inputs:
             raise IngestError(f"{self.path} answered {len(answer.data)} vectors, expected {num_inputs}")
         usage = answer.usage
-        counts = CacheCounts(usage.encoder_cache_hits, usage.encoder_cache_misses)
-        return ServerAnswer([self._vectors(entry) for entry in answer.data], counts)
+        entries = [self._vectors(entry) for entry in answer.data]
+        return ServerAnswer(entries, usage.encoder_cache_hits, usage.encoder_cache_misses)
 
     def _vectors(self, entry: _Entry) -> Vectors | ItemError:
         if entry.error is not None:
@@ -114,3 +115,45 @@ def _part(image: LoadedImage, sent: set[str], *, is_shared: bool) -> dict[str, A
         part["uuid"] = image.name
         sent.add(image.name)
     return part
+
+
+class ChunkedTexts(Conversations):
+    """Dense vectors of chunks; of all other items as ever."""
+
+    def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
+        """One request for each text and instruction."""
+        others = [ask for ask in asks if ask.item.late is None]
+        texts: dict[tuple[int, str | None], list[Ask]] = {}
+        for ask in asks:
+            if ask.item.late is not None:
+                texts.setdefault((id(ask.item.late.chunks), ask.instruction), []).append(ask)
+        return [*(super().requests(others) if others else ()), *texts.values()]
+
+    def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
+        """The whole text of chunks, or a conversation for each ask."""
+        late, instruction = asks[0].item.late, asks[0].instruction
+        if late is None:
+            return super().body(asks, media)
+        settings = self._settings | ({} if instruction is None else {"instruction": instruction})
+        return orjson.dumps(settings | {"input": late.chunks, "late_chunking": True})
+
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
+        """The entries of the chunks that were asked for.
+
+        Raises:
+            IngestError: it is no answer to so many inputs.
+        """
+        if asks[0].item.late is None:
+            return super().read(body, headers, asks)
+        whole = self._answer(body, len(asks[0].item.late.chunks))
+        entries = [whole.entries[ask.item.late.index] for ask in asks if ask.item.late is not None]
+        return ServerAnswer(entries, whole.hits, whole.misses)
+
+
+def late_failures(asks: Sequence[Ask], error: ItemError) -> list[FailedAsk]:
+    """All chunks of a text that was refused, for none has a vector without the others; the error may name one."""
+    reason, late = error.reason, asks[0].item.late
+    if late is not None and error.index is not None:
+        number = late.number - late.index + error.index
+        reason = FailureReason(reason.code, f"chunk {number} of its text: {reason.message}")
+    return [FailedAsk(ask, reason) for ask in asks]

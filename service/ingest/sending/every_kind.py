@@ -11,10 +11,8 @@ import orjson
 from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
-from service.ingest.sending.answers import CacheCounts, ItemError, ServerAnswer, read_components
-from service.ingest.sending.images import LoadedImage
-from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
-from service.ingest.sending.videos import LoadedFrames
+from service.ingest.sending.answers import ItemError, ServerAnswer, read_components
+from service.ingest.sending.media import LoadedFrames, LoadedImage, LoadedMedia, by_instruction, frames_part
 from service.ingest.vectors import SparseVector, VectorKind, Vectors
 
 TYPES: Mapping[VectorKind, str] = {"dense": "base64", "sparse": "sparse", "multi": "multi_base64"}
@@ -86,7 +84,7 @@ class EveryKind:
                 raise IngestError(f"{self.path} answered {got} {kind} vectors, expected {num_inputs}")
         entries = [errors.get(index) or self._vectors(answer.embeddings, index) for index in range(num_inputs)]
         counted = CACHE.search(headers.get("x-encoder-cache", ""))
-        return ServerAnswer(entries, CacheCounts(*map(int, counted.groups())) if counted else CacheCounts())
+        return ServerAnswer(entries, *(map(int, counted.groups()) if counted else ()))
 
     def _vectors(self, found: _Embeddings, index: int) -> Vectors:
         outputs, dimensions = self._plan.outputs, self._plan.dimensions

@@ -11,9 +11,10 @@ from service.ingest.item import Ask, SourceItem
 from service.ingest.plan import Plan, make_layout, make_plan
 from service.ingest.sending.answers import ItemError, model_card
 from service.ingest.sending.client import Client
-from service.ingest.sending.form import RequestForm, form_of
-from service.ingest.sending.sending import Bounds, TokenVectorSize
-from service.ingest.vectors import Layout
+from service.ingest.sending.conversations import ChunkedTexts, Conversations
+from service.ingest.sending.every_kind import EveryKind
+from service.ingest.sending.sending import Bounds, RequestForm, TokenVectorSize
+from service.ingest.vectors import DENSE_ALONE, Layout
 from service.media.item import Patches
 from service.media.video.video_rule import VideoRule
 
@@ -55,6 +56,18 @@ async def agree(client: Client, options: Options) -> Agreed:
     form = form_of(card["id"], plan)
     client.fingerprint, client.path = card["fingerprint"], form.path
     return Agreed(card["fingerprint"], plan, make_layout(card, plan), form, _bounds(card, plan, options))
+
+
+def form_of(model: str, plan: Plan) -> RequestForm:
+    """The form of request for the vectors of `plan`.
+
+    All take the same content and give the same dense vector. A conversation has an instruction of its own, so that all
+    instructions of an image are one request; `EveryKind` has every kind of vector, of one forward; `ChunkedTexts` all
+    chunks of a text, whichever are asked for.
+    """
+    if plan.late_chunking:
+        return ChunkedTexts(model, plan)
+    return Conversations(model, plan) if plan.outputs == DENSE_ALONE else EveryKind(model, plan)
 
 
 async def probe_vector(client: Client, agreed: Agreed) -> bytes:

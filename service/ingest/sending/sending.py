@@ -8,23 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.ingest.errors import FailureReason, FileError
+from service.ingest.files.pdf_process import PdfProcesses
+from service.ingest.files.video_process import VideoProcesses
+from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import Ask, FailedAsk, Point
-from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.progress import RunCounts
 from service.ingest.sending.answers import ItemError, ServerAnswer
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
-from service.ingest.sending.form import RequestForm
-from service.ingest.sending.images import ImageLoader
-from service.ingest.sending.late_chunks import late_failures
-from service.ingest.sending.media import LoadedMedia
+from service.ingest.sending.conversations import Conversations, late_failures
+from service.ingest.sending.every_kind import EveryKind
+from service.ingest.sending.media import ImageLoader, LoadedMedia, VideoLoader
 from service.ingest.sending.version import version_of
-from service.ingest.sending.videos import VideoLoader
 from service.ingest.vectors import Vectors
-from service.ingest.videos.video_process import VideoProcesses
-from service.ingest.videos.video_segment import VideoSegment
 from service.media.video.video_rule import VideoRule
 
 Outcome = Point | FailedAsk
+RequestForm = Conversations | EveryKind
 
 PASSING_CODES = frozenset(
     {
@@ -162,8 +161,8 @@ class Sender:
             self._bounds.shrink(len(body))
             return await self._halve(asks, media, refused.error)
         answer = await asyncio.to_thread(self._form.read, response.content, response.headers, asks)
-        self._counts.hits += answer.cache.hits
-        self._counts.misses += answer.cache.misses
+        self._counts.hits += answer.hits
+        self._counts.misses += answer.misses
         outcomes, again = self._read(asks, answer, media, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
         if again:
             await asyncio.sleep(ITEM_WAIT_S * 2**attempt)

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from service.ingest.files.source_file import STAMP_BYTES, PageImage, open_regular
+from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import VERSION_BYTES, SourceItem
-from service.ingest.pages.page_image import PageImage
-from service.ingest.source_file import STAMP_BYTES, open_regular
-from service.ingest.videos.video_segment import VideoSegment
 
 DIGEST_BYTES = 16
 

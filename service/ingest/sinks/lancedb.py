@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.ingest.errors import IngestError, load
+from service.ingest.errors import load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
 from service.ingest.sinks.sink import Sink, Written
@@ -40,19 +40,18 @@ class LanceTable(Sink):
         """Open or create the table."""
         self._layout, self._num_writes = layout, written.position
         self._schema = arrow_schema(self._arrow, layout)
-        where = self._target.described
         try:
             database = self._lance.connect(self._target.place)
             is_there = self._target.name in database.list_tables().tables
             if written.num_points and not is_there:
-                raise IngestError(f"--to {where}: not there, and the ledger knows {written.num_points} points")
+                raise self._target.error(f"not there, and the ledger knows {written.num_points} points")
             if not is_there:
                 database.create_table(self._target.name, schema=self._schema)
             self._table = database.open_table(self._target.name)
             self._check_columns()
             self._check_indexes()
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise IngestError(f"--to {where}: {error}") from error
+            raise self._target.error(str(error)) from error
 
     def _check_columns(self) -> None:
         there = self._table.schema
@@ -60,7 +59,7 @@ class LanceTable(Sink):
             wanted = self._schema.field(name).type
             got = there.field(name).type if name in there.names else "not there"
             if got != wanted:
-                raise IngestError(f"--to {self._target.described}: `{name}` is {got}, expected {wanted}")
+                raise self._target.error(f"`{name}` is {got}, expected {wanted}")
 
     def _check_indexes(self) -> None:
         """Refuse indexes of other distances: a search that uses one has to ask for its distance."""
@@ -70,8 +69,8 @@ class LanceTable(Sink):
             stats = self._table.index_stats(index.name)
             if names.isdisjoint(index.columns) or stats is None or stats.distance_type in (None, metric):
                 continue
-            raise IngestError(
-                f"--to {self._target.described}: the index {index.name} of `{index.columns[0]}` has the distance "
+            raise self._target.error(
+                f"the index {index.name} of `{index.columns[0]}` has the distance "
                 f"{stats.distance_type}, expected {metric}"
             )
 
@@ -85,7 +84,7 @@ class LanceTable(Sink):
             if self._num_writes % OPTIMIZE_EVERY == 0:
                 self._table.optimize()
         except (OSError, ValueError, RuntimeError) as error:
-            raise IngestError(f"--to {self._target.described}: {error}") from error
+            raise self._target.error(str(error)) from error
         return self._num_writes
 
     def close(self) -> None:

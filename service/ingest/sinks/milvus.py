@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from service.ingest.errors import IngestError, load
+from service.ingest.errors import load
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
@@ -41,18 +41,18 @@ class MilvusCollection(Sink):
     def open(self, layout: Layout, written: Written) -> None:
         """Open the collection, or create it with an index."""
         self._layout = layout
-        name, where = self._target.name, self._target.described
+        name = self._target.name
         try:
             token = os.environ.get("MILVUS_TOKEN", "") if self._target.is_url else ""
             self._client = self._milvus.MilvusClient(self._target.place, token=token)
             if not self._client.has_collection(name):
                 if written.num_points:
-                    raise IngestError(f"--to {where}: not there, and the ledger knows {written.num_points} points")
+                    raise self._target.error(f"not there, and the ledger knows {written.num_points} points")
                 self._create()
             described = self._client.describe_collection(name)["fields"]
             indexes = [self._client.describe_index(name, each) for each in self._client.list_indexes(name)]
         except self._milvus.MilvusException as error:
-            raise IngestError(f"--to {where}: {error.message}") from error
+            raise self._target.error(error.message) from error
         self._check({each["name"]: each for each in described})
         self._check_metrics({each["field_name"]: each["metric_type"] for each in indexes if each.get("metric_type")})
 
@@ -61,7 +61,7 @@ class MilvusCollection(Sink):
         try:
             self._client.upsert(self._target.name, [_row(point, self._layout) for point in points])
         except self._milvus.MilvusException as error:
-            raise IngestError(f"--to {self._target.described}: {error.message}") from error
+            raise self._target.error(error.message) from error
         return 0
 
     def refuses(self, point: Point) -> str | None:
@@ -98,7 +98,7 @@ class MilvusCollection(Sink):
                 continue
             expected = "a sparse vector" if kind == "sparse" else f"{self._layout.dimensions} components"
             has = "is not there" if not field else "is sparse" if is_sparse else f"has {got} components"
-            raise IngestError(f"--to {self._target.described}: `{name}` {has}, expected {expected}")
+            raise self._target.error(f"`{name}` {has}, expected {expected}")
 
     def _check_metrics(self, metrics: Mapping[str, str]) -> None:
         """Compare with the metrics of a collection's indexes, by field; one without an index gets it later.
@@ -109,9 +109,7 @@ class MilvusCollection(Sink):
         for kind in self._layout.outputs:
             name, expected = self._layout.name(kind), self._metric(kind)
             if (got := metrics.get(name, expected)) != expected:
-                raise IngestError(
-                    f"--to {self._target.described}: the index of `{name}` has the metric {got}, expected {expected}"
-                )
+                raise self._target.error(f"the index of `{name}` has the metric {got}, expected {expected}")
 
     def _metric(self, kind: VectorKind) -> str:
         return DOT if kind == "sparse" or self._layout.by_dot else COSINE

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ingest.errors import IngestError, load
+from service.ingest.errors import load
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
@@ -52,7 +52,7 @@ class PgTable(Sink):
 
     def open(self, layout: Layout, written: Written) -> None:
         """Connect, and open or create the table."""
-        table, where = self._target.name, self._target.described
+        table = self._target.name
         types = _types(layout)
         self._layout, self._upsert = layout, _upsert(table, list(types))
         try:
@@ -63,13 +63,13 @@ class PgTable(Sink):
             indexes = self._connection.execute(OPERATOR_CLASSES, (list(types), table)).fetchall()
             (is_filled,) = self._connection.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()  # noqa: S608
         except self._psycopg.Error as error:
-            raise IngestError(f"--to {where}: {str(error).strip()}") from None
+            raise self._target.error(str(error).strip()) from None
         for name, wanted in types.items():
             if (got := found.get(name, "not there")) != wanted:
-                raise IngestError(f"--to {where}: the column {name} is {got}, expected {wanted}")
+                raise self._target.error(f"the column {name} is {got}, expected {wanted}")
         self._check_indexes(indexes)
         if written.num_points and not is_filled:
-            raise IngestError(f"--to {where}: it is empty, and the ledger knows {written.num_points} points")
+            raise self._target.error(f"it is empty, and the ledger knows {written.num_points} points")
 
     def _check_indexes(self, indexes: Sequence[tuple[str, str, str]]) -> None:
         """Refuse a column whose indexes all compare in other ways: no search by the model's own would use them.
@@ -83,10 +83,7 @@ class PgTable(Sink):
             found = {name: written for name, of, written in indexes if of == column}
             if found and not any(f"_{metric}_" in written or written.startswith("bit_") for written in found.values()):
                 has = ", ".join(f"{name} ({written})" for name, written in found.items())
-                raise IngestError(
-                    f"--to {self._target.described}: the index of `{column}` is {has}, "
-                    f"expected an operator class for {metric}"
-                )
+                raise self._target.error(f"the index of `{column}` is {has}, expected an operator class for {metric}")
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert in one transaction."""
@@ -94,7 +91,7 @@ class PgTable(Sink):
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 cursor.executemany(self._upsert, [_row(point, self._layout) for point in points])
         except self._psycopg.Error as error:
-            raise IngestError(f"--to {self._target.described}: {str(error).strip()}") from None
+            raise self._target.error(str(error).strip()) from None
         return 0
 
     def refuses(self, point: Point) -> str | None:

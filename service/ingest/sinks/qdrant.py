@@ -46,9 +46,7 @@ class QdrantCollection(Sink):
             if self._client.collection_exists(name):
                 self._check(self._client.get_collection(name).config.params)
             elif written.num_points:
-                raise IngestError(
-                    f"--to {self._target.described}: not there, and the ledger knows {written.num_points} points"
-                )
+                raise self._target.error(f"not there, and the ledger knows {written.num_points} points")
             else:
                 self._client.create_collection(name, **self._config())
             if not self._target.is_url:
@@ -56,7 +54,7 @@ class QdrantCollection(Sink):
         except IngestError:
             raise
         except Exception as error:  # its transports and its embedded form raise errors of many types
-            raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
+            raise self._target.error(_first_line(error)) from error
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points, and wait until they are applied."""
@@ -64,7 +62,7 @@ class QdrantCollection(Sink):
             for some in _requests(points):
                 self._client.upsert(self._target.name, [self._struct(point) for point in some], wait=True)
         except Exception as error:  # as above
-            raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
+            raise self._target.error(_first_line(error)) from error
         return 0
 
     def refuses(self, point: Point) -> str | None:
@@ -117,7 +115,7 @@ class QdrantCollection(Sink):
         """
         got, expected = _described(params.vectors, params.sparse_vectors), self._described()
         if got != expected:
-            raise IngestError(f"--to {self._target.described}: the collection has {got}, expected {expected}")
+            raise self._target.error(f"the collection has {got}, expected {expected}")
 
     def _described(self) -> str:
         config = self._config()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from service.ingest.errors import CommandLineError
+from service.ingest.errors import CommandLineError, IngestError
 
 KINDS = {
     "jsonl": "jsonl:FILE",
@@ -46,6 +46,10 @@ class Target:
     def described(self) -> str:
         """The full form of `--to`."""
         return f"{self.kind}:{self.place}" + (f"#{self.name}" if self.name else "")
+
+    def error(self, message: str) -> IngestError:
+        """The error that names this sink."""
+        return IngestError(f"--to {self.described}: {message}")
 
     @property
     def identity(self) -> str:

@@ -2,26 +2,53 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar
 
+from service.ingest.errors import FileError
+from service.ingest.files.file_processes import FileProcesses
+from service.ingest.files.source_file import SourceFile, find
 from service.ingest.item import BadRecord, SourceItem
 
 
-class FileItems(Protocol):
-    """Reads files of one kind."""
+class FileItems:
+    """Base of readers of one kind of file, one after the other.
 
-    @property
-    def missing(self) -> str | None:
-        """The message that says how to install what is missing, if anything is."""
-        ...
+    Attributes:
+        missing: the message that says how to install what is missing, if anything is.
+    """
+
+    counted_bytes: ClassVar[int]
+    """Of the files whose items are counted before they are read; the others are estimated by their size."""
+
+    def __init__(self, processes: FileProcesses[Any]) -> None:
+        self.missing = processes.missing
 
     def items(self, path: Path, name: str) -> Iterator[SourceItem | BadRecord]:
         """Yield the items of a file, whose ids begin with its name; one that cannot be opened is one bad record."""
-        ...
+        raise NotImplementedError
+
+    def num_items(self, file: SourceFile) -> int:
+        """Number of items of a file.
+
+        Raises:
+            FileError: it cannot be opened.
+        """
+        raise NotImplementedError
 
     def count(self, paths: Sequence[Path]) -> int:
-        """Approximate number of items."""
-        ...
+        """Number of items, extrapolated by size beyond `counted_bytes`."""
+        num_items = counted_bytes = rest_bytes = 0
+        for path in paths:
+            try:
+                file = find(path, path.as_posix())
+                if counted_bytes + file.num_bytes > self.counted_bytes:
+                    rest_bytes += file.num_bytes
+                    continue
+                counted_bytes += file.num_bytes
+                num_items += self.num_items(file)
+            except FileError:
+                num_items += 1  # a dead letter
+        return num_items + num_items * rest_bytes // max(1, counted_bytes)
 
 
 Kinds = Mapping[str, FileItems]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from service.ingest.errors import FailureReason
+from service.ingest.files.source_file import NOT_REGULAR, stamp_of
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
-from service.ingest.source_file import NOT_REGULAR, stamp_of
 from service.ingest.sources.files import Kinds, count, kind_of
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})

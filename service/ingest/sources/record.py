@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from service.ingest.errors import FailureReason
+from service.ingest.files.source_file import stamp_of
 from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, SourceItem
-from service.ingest.source_file import stamp_of
 
 LINKS = ("data:", "http://", "https://", "file:")
 """Prefixes of images that the server reads. Other strings are paths."""

@@ -5,34 +5,31 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from service.ingest.errors import FailureReason, FileError
+from service.ingest.files.source_file import SourceFile, find
+from service.ingest.files.video_process import VideoProcesses
+from service.ingest.files.video_segment import OpenedVideo, VideoSegment, count_segments, segments
 from service.ingest.item import VERSION_BYTES, BadRecord, Metadata, SourceItem
-from service.ingest.source_file import SourceFile, find
-from service.ingest.videos.video_process import VideoProcesses
-from service.ingest.videos.video_segment import OpenedVideo, VideoSegment, count_segments, segments
+from service.ingest.sources.files import FileItems
 from service.media.item import FRAMES_OF_PAIR
 from service.media.video.video_file import held
 
 SUFFIXES = (".mp4", ".m4v", ".webm", ".mov", ".mkv", ".avi")
 """Taken for videos; what is neither MP4 nor WebM is a dead letter that says so."""
-COUNTED_BYTES = 1 << 30
-"""Of the files whose segments are counted before they are read; the others are estimated by their size."""
 MAX_KNOWN = 1024
 """Files that need not be opened again to count their segments."""
 
 
-class VideoSegments:
+class VideoSegments(FileItems):
     """Reads files one after the other, segment by segment."""
+
+    counted_bytes = 1 << 30
 
     def __init__(self, processes: VideoProcesses, segment_s: float) -> None:
         """Make items of segments of `segment_s` each, or of whole files for 0."""
+        super().__init__(processes)
         self._processes = processes
         self._segment_s = segment_s
         self._known: OrderedDict[SourceFile, OpenedVideo] = OrderedDict()
-
-    @property
-    def missing(self) -> str | None:
-        """The message that says how to install what is missing, if anything is."""
-        return self._processes.missing
 
     def items(self, path: Path, name: str) -> Iterator[SourceItem | BadRecord]:
         """Yield the segments of a file; one that cannot be opened is one bad record."""
@@ -45,21 +42,16 @@ class VideoSegments:
             yield self._item(segment)
 
     def count(self, paths: Sequence[Path]) -> int:
-        """Number of segments, extrapolated by size beyond `COUNTED_BYTES`."""
-        if not self._segment_s:
-            return len(paths)
-        num_segments = counted_bytes = rest_bytes = 0
-        for path in paths:
-            try:
-                file = find(path, path.as_posix())
-                if counted_bytes + file.num_bytes > COUNTED_BYTES:
-                    rest_bytes += file.num_bytes
-                    continue
-                counted_bytes += file.num_bytes
-                num_segments += count_segments(self._opened(file).info, self._segment_s)
-            except FileError:
-                num_segments += 1  # a dead letter
-        return num_segments + num_segments * rest_bytes // max(1, counted_bytes)
+        """Number of segments, or of files that are items as a whole."""
+        return super().count(paths) if self._segment_s else len(paths)
+
+    def num_items(self, file: SourceFile) -> int:
+        """Number of segments.
+
+        Raises:
+            FileError: the file cannot be opened.
+        """
+        return count_segments(self._opened(file).info, self._segment_s)
 
     def _opened(self, file: SourceFile) -> OpenedVideo:
         video = self._known.get(file)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.ingest.source_file import SourceFile
+from service.ingest.files.source_file import SourceFile
 from service.media.container import Container
 from service.media.item import FRAMES_OF_PAIR, Size
 from service.media.video.video_file import VideoInfo

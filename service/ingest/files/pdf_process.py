@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ingest.errors import FailureReason, FileError
-from service.ingest.file_processes import FileProcess
-from service.ingest.pages.page_image import PageImage
-from service.ingest.source_file import SourceFile, open_regular
+from service.ingest.errors import FileError
+from service.ingest.files.file_processes import FileProcess, FileProcesses
+from service.ingest.files.source_file import PageImage, SourceFile, open_regular
 from service.media.page.page_file import HEAD_BYTES, LACKS, MAGIC, NOT_A_PDF, UNREADABLE, PageInfo, Raster
 from service.media.resize.resize import Framing
 from service.workers.messages import DecodeEnd, PageTask
-from service.workers.programs import PAGES
+from service.workers.programs import PAGES, has_pdfium
 from service.workers.worker_process import WorkerProcess
 
 MAX_PDF_BYTES = 256 << 20
@@ -111,10 +110,18 @@ def _content(file: SourceFile) -> bytes:
         with open_regular(file.path) as opened:
             encoded = opened.read(MAX_PDF_BYTES + 1)
     except OSError as error:
-        raise FileError(FailureReason("unreadable_file", f"{file.name}: {error.strerror}")) from None
+        raise FileError("unreadable_file", f"{file.name}: {error.strerror}") from None
     if len(encoded) > MAX_PDF_BYTES:
-        message = f"{file.name}: the PDF has {file.num_bytes} bytes; at most {MAX_PDF_BYTES} are read"
-        raise FileError(FailureReason("media_too_large", message))
+        raise FileError(
+            "media_too_large", f"{file.name}: the PDF has {file.num_bytes} bytes; at most {MAX_PDF_BYTES} are read"
+        )
     if MAGIC not in encoded[:HEAD_BYTES]:
-        raise FileError(FailureReason("media_undecodable", f"{file.name}: {NOT_A_PDF}"))
+        raise FileError("media_undecodable", f"{file.name}: {NOT_A_PDF}")
     return encoded
+
+
+class PdfProcesses(FileProcesses[PdfProcess]):
+    """One for each core, and two at least."""
+
+    def __init__(self) -> None:
+        super().__init__(PdfProcess, has_pdfium, ("pypdfium2", "pdf"))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Generic, NoReturn, TypeVar
 
-from service.ingest.errors import FailureReason, FileError, IngestError, not_installed
-from service.ingest.source_file import SourceFile
+from service.ingest.errors import FileError, IngestError, not_installed
+from service.ingest.files.source_file import SourceFile
 from service.workers.worker_process import (
     WorkerKilledError,
     WorkerLostError,
@@ -73,12 +73,13 @@ class FileProcess:
         except TimeoutError:
             self.refuse(name, f"The {self.what} cannot be read within {deadline_s:g} s.")
         except OSError as error:
-            raise FileError(FailureReason("unreadable_file", f"{file.name}: {error.strerror}")) from None
+            raise FileError("unreadable_file", f"{file.name}: {error.strerror}") from None
         except WorkerLostError:
             self.refuse(name, self.unreadable)
         except WorkerKilledError:
-            message = f"{name}: the process that read it was ended from outside, twice: memory may be short"
-            raise FileError(FailureReason("overloaded", message)) from None
+            raise FileError(
+                "overloaded", f"{name}: the process that read it was ended from outside, twice: memory may be short"
+            ) from None
         except WorkerStartError:
             raise IngestError(f"{self.what} files: the process that reads them does not start") from None
 
@@ -96,7 +97,7 @@ class FileProcess:
         Raises:
             FileError: always.
         """
-        raise FileError(FailureReason("media_undecodable", f"{name}: {message}")) from None
+        raise FileError("media_undecodable", f"{name}: {message}") from None
 
 
 P = TypeVar("P", bound=FileProcess)
@@ -125,7 +126,7 @@ class FileProcesses(Generic[P]):
             FileError: the library is not installed.
         """
         if (missing := self.missing) is not None:
-            raise FileError(FailureReason("unreadable_file", f"{file.name}: {missing}"))
+            raise FileError("unreadable_file", f"{file.name}: {missing}")
         with self._free:
             self._free.wait_for(lambda: self._idle)
             process = next((one for one in self._idle if one.file == file), self._idle[0])  # the longest idle

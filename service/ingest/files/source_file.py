@@ -5,8 +5,9 @@ import stat
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from typing import Literal
 
-from service.ingest.errors import FailureReason, FileError
+from service.ingest.errors import FileError
 
 STAMP_BYTES = 8
 NOT_REGULAR = "not a regular file"
@@ -37,9 +38,9 @@ def find(path: Path, name: str) -> SourceFile:
     try:
         found = path.stat()
     except OSError as error:
-        raise FileError(FailureReason("unreadable_file", f"{name}: {error.strerror}")) from None
+        raise FileError("unreadable_file", f"{name}: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode):
-        raise FileError(FailureReason("unreadable_file", f"{name}: {NOT_REGULAR}"))
+        raise FileError("unreadable_file", f"{name}: {NOT_REGULAR}")
     return SourceFile(path, name, stamp_of(found), found.st_size)
 
 
@@ -59,3 +60,23 @@ def open_regular(path: Path) -> BufferedReader:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError(0, NOT_REGULAR)
+
+
+PageContent = Literal["image", "text", "fused"]
+"""Content of a page to embed: its image, its text layer, or both as one input."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """One page.
+
+    Attributes:
+        page: its number, counted from 1.
+        width_pt: width as it is shown, in points.
+        height_pt: likewise.
+    """
+
+    file: SourceFile
+    page: int
+    width_pt: float
+    height_pt: float

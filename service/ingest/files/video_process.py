@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.errors import MediaError
-from service.ingest.errors import FailureReason, FileError
-from service.ingest.file_processes import FileProcess, FileProcesses
-from service.ingest.source_file import SourceFile, open_regular, stamp_of
-from service.ingest.videos.video_segment import OpenedVideo, SampledFrames, VideoSegment
+from service.ingest.errors import FileError
+from service.ingest.files.file_processes import FileProcess, FileProcesses
+from service.ingest.files.source_file import SourceFile, open_regular, stamp_of
+from service.ingest.files.video_segment import OpenedVideo, SampledFrames, VideoSegment
 from service.media.error_location import ErrorLocation
 from service.media.video.video_file import UNREADABLE, VideoLimits, check_video, container_of
 from service.workers.messages import VideoTask
@@ -88,7 +88,7 @@ class VideoProcess(FileProcess):
         self._lent = lent = open_regular(file.path)
         found = os.fstat(lent.fileno())
         if (stamp_of(found), found.st_size) != (file.stamp, file.num_bytes):
-            raise FileError(FailureReason("unreadable_file", f"{file.name}: the file changed during the run"))
+            raise FileError("unreadable_file", f"{file.name}: the file changed during the run")
         try:
             container = container_of(os.pread(lent.fileno(), HEAD_BYTES, 0), ErrorLocation())
             task = VideoTask(
@@ -103,7 +103,7 @@ class VideoProcess(FileProcess):
                 self.refuse(file.name, self.unreadable)
             check_video(end.video, range(end.video.num_frames), LIMITS, ErrorLocation())
         except MediaError as error:
-            raise FileError(FailureReason(error.code, f"{file.name}: {error.message}")) from None
+            raise FileError(error.code, f"{file.name}: {error.message}") from None
         self._video = OpenedVideo(file, container, end.video)
         return hashlib.file_digest(lent, "sha256").digest()
 

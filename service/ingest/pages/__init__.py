@@ -1,1 +1,0 @@
-"""Pages of PDF files as items: sizes, text layers and images, from processes that can be killed."""

@@ -1,1 +1,0 @@
-"""Videos as items: whole files or segments of them, whose frames come from processes that can be killed."""
