@@ -76,7 +76,7 @@ def ingest(options: Options) -> int:
         code, why = STOPPED, "stopped by a signal; the same command goes on from here"
     if code == DONE and counts.failed:
         code = DEAD_LETTERS
-    progress.end(counts, code, why)
+    progress.end(code, why)
     return code
 
 

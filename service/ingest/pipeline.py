@@ -87,7 +87,7 @@ async def report_progress(progress: Progress, counts: RunCounts, pause: Pause) -
     """Report progress every `TELL_EVERY_S`, forever."""
     while True:
         counts.waited_s = pause.waited_s
-        progress.tell(counts)
+        progress.tell()
         await asyncio.sleep(TELL_EVERY_S)
 
 

@@ -4,7 +4,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -70,73 +70,56 @@ class PointRate:
         return rate, max(0, self._counts.total - self._counts.points - self._counts.needless) / rate
 
 
-class Progress(Protocol):
-    """Output of a run's progress."""
-
-    def tell(self, counts: RunCounts) -> None:
-        """Show the progress."""
-        ...
-
-    def end(self, counts: RunCounts, code: int, why: str) -> None:
-        """Show the end, the exit code, and why the run stopped early."""
-        ...
-
-
-class JsonProgress:
-    """JSON lines on stdout: `event` is `progress`, or `end` with `exit_code` and `why`."""
+class Progress:
+    """One line on stderr, at the end: the output where nobody watches, and the base of the others."""
 
     def __init__(self, counts: RunCounts) -> None:
-        self._rate = PointRate(counts)
-
-    def tell(self, counts: RunCounts) -> None:
-        """One line."""
-        self._print(counts, event="progress")
-
-    def end(self, counts: RunCounts, code: int, why: str) -> None:
-        """The last line."""
-        self._print(counts, event="end", exit_code=code, why=why)
-
-    def _print(self, counts: RunCounts, **fields: Any) -> None:
-        rate, eta_s = self._rate.now()
-        elapsed_s = self._rate.elapsed_s
-        if fields["event"] == "end":
-            rate, eta_s = counts.points / max(elapsed_s, 1e-3), None
-        numbers = {"elapsed_s": round(elapsed_s, 3), "rate": round(rate, 3), "eta_s": eta_s and round(eta_s, 1)}
-        sys.stdout.buffer.write(orjson.dumps(fields | asdict(counts) | numbers, option=orjson.OPT_APPEND_NEWLINE))
-        sys.stdout.flush()
-
-
-class QuietProgress:
-    """One line on stderr, at the end."""
-
-    def __init__(self, counts: RunCounts) -> None:
+        self._counts = counts
         self._rate = PointRate(counts)
         self._has_begun = False
 
-    def tell(self, counts: RunCounts) -> None:
-        """Remember that the run has started."""
+    def tell(self) -> None:
+        """Show the progress: here, remember that the run has started."""
         self._has_begun = True
 
-    def end(self, counts: RunCounts, code: int, why: str) -> None:
-        """Print a summary if the run has started, and why it stopped."""
+    def end(self, code: int, why: str) -> None:
+        """Show the end, the exit code, and why the run stopped early: here, a summary if the run has started."""
+        counts = self._counts
         if self._has_begun:
-            self._sum_up(counts)
+            rate = counts.points / max(self._rate.elapsed_s, 1e-3)
+            parts = [
+                f"{counts.points} vectors written in {self._rate.elapsed_s:.1f} s ({rate:.1f} a second)",
+                f"{counts.already} were there",
+                *([f"{counts.repeated} came again"] if counts.repeated else []),
+                f"{counts.failed} items failed",
+                f"cache {counts.hits} hits, {counts.misses} misses",
+            ]
+            print(f"cenote ingest: {'; '.join(parts)}", file=sys.stderr)
         if why:
             print(f"cenote ingest: {why}", file=sys.stderr)
 
-    def _sum_up(self, counts: RunCounts) -> None:
-        rate = counts.points / max(self._rate.elapsed_s, 1e-3)
-        parts = [
-            f"{counts.points} vectors written in {self._rate.elapsed_s:.1f} s ({rate:.1f} a second)",
-            f"{counts.already} were there",
-            *([f"{counts.repeated} came again"] if counts.repeated else []),
-            f"{counts.failed} items failed",
-            f"cache {counts.hits} hits, {counts.misses} misses",
-        ]
-        print(f"cenote ingest: {'; '.join(parts)}", file=sys.stderr)
+
+class JsonProgress(Progress):
+    """JSON lines on stdout: `event` is `progress`, or `end` with `exit_code` and `why`."""
+
+    def tell(self) -> None:
+        """One line."""
+        rate, eta_s = self._rate.now()
+        self._print({"event": "progress"}, rate, eta_s and round(eta_s, 1))
+
+    def end(self, code: int, why: str) -> None:
+        """The last line."""
+        rate = self._counts.points / max(self._rate.elapsed_s, 1e-3)
+        self._print({"event": "end", "exit_code": code, "why": why}, rate)
+
+    def _print(self, fields: dict[str, Any], rate: float, eta_s: float | None = None) -> None:
+        numbers = {"elapsed_s": round(self._rate.elapsed_s, 3), "rate": round(rate, 3), "eta_s": eta_s}
+        line = fields | asdict(self._counts) | numbers
+        sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.flush()
 
 
-class BarProgress(QuietProgress):
+class BarProgress(Progress):
     """A tqdm bar on stderr, with cache hits and failures."""
 
     def __init__(self, counts: RunCounts) -> None:
@@ -144,9 +127,10 @@ class BarProgress(QuietProgress):
         tqdm = load("tqdm", "ingest").tqdm
         self._bar: Any = tqdm(unit="vec", file=sys.stderr, dynamic_ncols=True, smoothing=0.1, initial=0)
 
-    def tell(self, counts: RunCounts) -> None:
+    def tell(self) -> None:
         """Draw it."""
-        super().tell(counts)
+        super().tell()
+        counts = self._counts
         if self._bar.initial != counts.needless:  # earlier vectors count as done, but not in the rate
             self._bar.initial, self._bar.n = counts.needless, counts.needless + counts.points
         self._bar.total = counts.total
@@ -157,13 +141,13 @@ class BarProgress(QuietProgress):
         self._bar.update(counts.needless + counts.points - self._bar.n)
         self._bar.refresh()
 
-    def end(self, counts: RunCounts, code: int, why: str) -> None:
+    def end(self, code: int, why: str) -> None:
         """Close the bar and print the summary below it."""
         if self._has_begun:
-            self.tell(counts)
+            self.tell()
         self._bar.leave = self._has_begun
         self._bar.close()
-        super().end(counts, code, why)
+        super().end(code, why)
 
 
 def make_progress(counts: RunCounts, *, json: bool) -> Progress:
@@ -174,4 +158,4 @@ def make_progress(counts: RunCounts, *, json: bool) -> Progress:
     """
     if json:
         return JsonProgress(counts)
-    return BarProgress(counts) if sys.stderr.isatty() else QuietProgress(counts)
+    return BarProgress(counts) if sys.stderr.isatty() else Progress(counts)

@@ -12,14 +12,7 @@ FILES = {
     "a0.pdf": pdf(1, paragraph, A0),
     "point.pdf": pdf(1, lambda canvas, _: canvas.rect(0, 0, 1, 1, fill=1), (1, 1)),
 }
-NUM_PAGES = {
-    "reports/letters.pdf": 12,
-    "reports/scan.pdf": 4,
-    "forms.PDF": 3,
-    "slides.pdf": 5,
-    "a0.pdf": 1,
-    "point.pdf": 1,
-}
+NUM_PAGES = dict(zip(FILES, (12, 4, 3, 5, 1, 1), strict=True))
 BROKEN = {
     "cut.pdf": (pdf(1)[:300], "damaged"),
     "locked.pdf": (pdf(2, password="open sesame"), "encrypted"),

@@ -11,7 +11,6 @@ from service.ingest.sources import chunks
 from service.ingest.sources.chunks import SECTION_CHARS, Chunks, _sections
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.program import Program
-from tests.ingest.test_command import ran
 from tests.ingest.test_records import opened
 
 CHUNK_KEYS = {"of", "number", "num_chunks", "start", "end"}
@@ -88,16 +87,3 @@ def test_a_run_stores_chunks_and_another_size_is_another_plan(builtin: LiveServe
     np.testing.assert_allclose([point["vector"] for point in found], vectors, rtol=0, atol=TOLERANCE)
     assert Program(*arguments).end()["already"] == num_points
     assert "chunk_overlap was 0 and is 9" in Program(*arguments, "--chunk-overlap", "9").end(1)["why"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (("--chunk-overlap", "5"), "--chunk-overlap: got 5, expected --chunk-chars too"),
-        (("--chunk-chars", "5", "--chunk-overlap", "5"), "--chunk-overlap: got 5, expected less than --chunk-chars 5"),
-        (("--chunk-chars", "0"), "--chunk-chars"),
-    ],
-)
-def test_an_overlap_that_cannot_be_is_refused(flags: tuple[str, ...], words: str) -> None:
-    ended = ran("-", "--to", "out.jsonl", *flags)
-    assert (ended.returncode, words in ended.stderr) == (2, True), ended.stderr

@@ -17,6 +17,8 @@ from tests.ingest.program import Program
 from tests.ingest.proxy import Proxy
 
 MOST_BYTES = 64 << 10
+OUT = ("-", "--to", "out.jsonl", "--server", "http://127.0.0.1:1")
+LATE = (*OUT, "--late-chunking", "--chunk-chars", "100")
 COMMAND = (sys.executable, "-m", "service", "ingest")
 
 
@@ -34,6 +36,15 @@ def ran(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (("-", "--to", "out.jsonl", "--server", "http://h", "--api-key-env", "NO_SUCH"), "--api-key-env NO_SUCH"),
         (("-", "--to", "out.jsonl", "--batch-inputs", "0"), "--batch-inputs"),
         (("-",), "--to"),
+        ((*OUT, "--segment-s", "0"), "--segment-s: got '0'"),
+        ((*OUT, "--outputs", "dense,colbert"), "got colbert, expected some of dense,sparse,multi"),
+        ((*OUT, "--outputs", "sparse", "--raw"), "--raw: expected --outputs dense alone, got sparse"),
+        ((*OUT, "--chunk-chars", "0"), "--chunk-chars"),
+        ((*OUT, "--chunk-overlap", "5"), "--chunk-overlap: got 5, expected --chunk-chars too"),
+        ((*OUT, "--chunk-chars", "5", "--chunk-overlap", "5"), "got 5, expected less than --chunk-chars 5"),
+        ((*OUT, "--late-chunking"), "--late-chunking: expected --chunk-chars too, got none"),
+        ((*LATE, "--chunk-overlap", "5"), "--chunk-overlap: got 5 with --late-chunking"),
+        ((*LATE, "--outputs", "dense,sparse"), "expected --outputs dense alone, got dense,sparse"),
     ],
 )
 def test_a_wrong_command_line_is_2_and_says_which_argument(arguments: tuple[str, ...], named: str) -> None:

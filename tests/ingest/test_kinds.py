@@ -18,7 +18,6 @@ from tests.conftest import TOLERANCE, LiveServer, data_uri
 from tests.ingest.folder import BROKEN, fill
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.proxy import Proxy
-from tests.ingest.test_command import ran
 from tests.ingest.test_ledger import PLAN
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
@@ -166,18 +165,6 @@ def test_a_kind_that_the_model_lacks_is_refused_with_those_that_it_has(
         assert not (tmp_path / "no.jsonl").exists()
     end = Program(source, "--to", f"qdrant:{tmp_path / 'q'}#texts", "--server", sparse.url, "--outputs", "sparse").end()
     assert end["points"] == NUM_TEXTS
-
-
-@pytest.mark.parametrize(
-    ("to", "flags", "named"),
-    [
-        ("out.jsonl", ("--outputs", "dense,colbert"), "got colbert, expected some of dense,sparse,multi"),
-        ("out.jsonl", ("--outputs", "sparse", "--raw"), "--raw: expected --outputs dense alone, got sparse"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_asked(to: str, flags: tuple[str, ...], named: str) -> None:
-    ended = ran("-", "--to", to, "--server", "http://127.0.0.1:1", *flags)
-    assert (ended.returncode, named in ended.stderr) == (2, True), ended.stderr
 
 
 def point(num_floats: int) -> Point:

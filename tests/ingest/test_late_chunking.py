@@ -24,7 +24,6 @@ from service.ingest.sources.chunks import Chunks
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.proxy import Proxy
-from tests.ingest.test_command import ran
 from tests.ingest.test_ledger import PLAN
 from tests.ingest.test_records import opened
 from tests.models.text import checkpoints
@@ -210,16 +209,3 @@ def test_a_model_that_does_not_offer_it_is_refused_before_any_work(builtin: Live
     end = Program(*arguments, "--chunk-chars", "100", "--late-chunking").end(1)
     assert "--late-chunking: the model builtin pools by last_token" in end["why"]
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ((), "--late-chunking: expected --chunk-chars too, got none"),
-        (("--chunk-chars", "100", "--chunk-overlap", "5"), "--chunk-overlap: got 5 with --late-chunking"),
-        (("--chunk-chars", "100", "--outputs", "dense,sparse"), "expected --outputs dense alone, got dense,sparse"),
-    ],
-)
-def test_flags_that_it_has_no_place_for_are_refused(flags: tuple[str, ...], words: str) -> None:
-    ended = ran("-", "--to", "out.jsonl", "--late-chunking", *flags)
-    assert (ended.returncode, words in ended.stderr) == (2, True), ended.stderr

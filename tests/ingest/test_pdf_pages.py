@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.ingest.errors import CommandLineError
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.pdf_folder import BROKEN, FILES, NUM_PAGES, fill
 from tests.ingest.program import Program, dead_letters
-from tests.ingest.test_records import opened
 
 pytestmark = pytest.mark.slow
 
@@ -99,21 +97,3 @@ def test_pages_of_a_file_that_became_another_are_refused(builtin: LiveServer, tm
     assert (end["points"], end["failed"]) == (0, 5)
     codes = {line["code"] for line in dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()}
     assert codes == {"content_changed"}
-
-
-@pytest.mark.parametrize(
-    ("sources", "words"),
-    [
-        (("a.pdf", "in.jsonl"), "expected one, or PDFs and videos alone"),
-        (("a.pdf", "."), "expected one, or PDFs and videos alone"),
-        (("a.pdf", "nowhere.pdf"), "SOURCE nowhere.pdf: no such file"),
-    ],
-)
-def test_several_sources_are_pdfs_that_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: tuple[str, ...], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.pdf").write_bytes(FILES["slides.pdf"])
-    Path("in.jsonl").touch()
-    with pytest.raises(CommandLineError, match=words):
-        opened(*sources)

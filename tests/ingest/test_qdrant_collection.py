@@ -45,13 +45,27 @@ def make(folder: Path, **config: Any) -> None:
     client.close()
 
 
-@pytest.mark.parametrize("metric", ["Dot", "Euclid", "Manhattan"])
-@pytest.mark.parametrize("named", [False, True])
-def test_another_distance(sink: QdrantCollection, tmp_path: Path, metric: str, named: bool) -> None:
-    other = dense(distance=MODELS.Distance(metric))
-    make(tmp_path, **(every(dense=other) if named else {"vectors_config": other}))
-    with pytest.raises(IngestError, match=f"distance {metric}.*expected.*distance Cosine"):
-        sink.open(EVERY if named else ALONE, Written())
+METRICS = {name: dense(distance=MODELS.Distance(name)) for name in ("Dot", "Euclid", "Manhattan")}
+BY_DOT = multi().model_copy(update={"distance": MODELS.Distance.DOT})
+WEIGHED = MODELS.SparseVectorParams(modifier=MODELS.Modifier.IDF)
+REFUSED = [
+    *((ALONE, {"vectors_config": one}, f"distance {name}.*expected.*Cosine") for name, one in METRICS.items()),
+    *((EVERY, every(dense=one), f"distance {name}.*expected.*Cosine") for name, one in METRICS.items()),
+    (EVERY, every(multi=BY_DOT), r"`multi` of 4 components, distance Dot.*expected.*distance Cosine, by max_sim"),
+    # Qdrant casts what it gets: nearly every component of a unit vector would be zero.
+    (ALONE, {"vectors_config": dense(datatype=MODELS.Datatype.UINT8)}, "stored as uint8.*expected"),
+    (EVERY, every() | {"sparse_vectors_config": {"sparse": WEIGHED}}, "modifier idf.*expected.*modifier none"),
+]
+"""Layout, what a collection has, and what is said of it; weights that the model has given are not weighed again."""
+
+
+@pytest.mark.parametrize(("layout", "config", "words"), REFUSED)
+def test_one_that_compares_or_stores_otherwise_is_refused(
+    sink: QdrantCollection, tmp_path: Path, layout: Layout, config: dict[str, Any], words: str
+) -> None:
+    make(tmp_path, **config)
+    with pytest.raises(IngestError, match=words):
+        sink.open(layout, Written())
 
 
 def test_a_model_that_compares_by_dot_products_has_a_collection_that_does(
@@ -63,28 +77,6 @@ def test_a_model_that_compares_by_dot_products_has_a_collection_that_does(
     sink.close()
     with pytest.raises(IngestError, match=r"distance Dot.*expected.*distance Cosine"):
         sink.open(Layout(("dense", "multi"), 4), Written(num_points=1))
-
-
-def test_another_distance_of_token_vectors(sink: QdrantCollection, tmp_path: Path) -> None:
-    make(tmp_path, **every(multi=multi().model_copy(update={"distance": MODELS.Distance.DOT})))
-    with pytest.raises(
-        IngestError, match=r"`multi` of 4 components, distance Dot.*expected.*distance Cosine, by max_sim"
-    ):
-        sink.open(EVERY, Written())
-
-
-def test_components_in_eight_bits(sink: QdrantCollection, tmp_path: Path) -> None:
-    """Qdrant casts what it gets: nearly every component of a unit vector would be zero."""
-    make(tmp_path, vectors_config=dense(datatype=MODELS.Datatype.UINT8))
-    with pytest.raises(IngestError, match=r"stored as uint8.*expected"):
-        sink.open(ALONE, Written())
-
-
-def test_weights_that_the_model_has_given_are_not_weighed_again(sink: QdrantCollection, tmp_path: Path) -> None:
-    weighed = MODELS.SparseVectorParams(modifier=MODELS.Modifier.IDF)
-    make(tmp_path, **every() | {"sparse_vectors_config": {"sparse": weighed}})
-    with pytest.raises(IngestError, match=r"modifier idf.*expected.*modifier none"):
-        sink.open(EVERY, Written())
 
 
 @pytest.mark.parametrize(

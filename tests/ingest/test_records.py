@@ -159,3 +159,22 @@ def test_numbers_that_stores_cannot_hold_are_text(tmp_path: Path) -> None:
     (item,) = items(path)
     assert isinstance(item, SourceItem)
     assert item.metadata == {"n": str(1 << 70), "deep": [{"m": str(-(1 << 64))}]}
+
+
+@pytest.mark.parametrize("file", ["a.pdf", "a.mp4"])
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("in.jsonl", "expected one, or PDFs and videos alone"),
+        (".", "expected one, or PDFs and videos alone"),
+        ("nowhere.mp4", "SOURCE nowhere.mp4: no such file"),
+    ],
+)
+def test_several_sources_are_files_of_items_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, other: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (file, "in.jsonl"):
+        Path(name).touch()
+    with pytest.raises(IngestError, match=words):
+        opened(file, other)

@@ -15,7 +15,6 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from service.ingest.errors import CommandLineError
 from service.ingest.files.video_process import VideoProcesses
 from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import Ask, SourceItem
@@ -28,7 +27,7 @@ from tests.conftest import TOLERANCE, Gained, LiveServer
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_ledger import PLAN
 from tests.ingest.test_pdf_pages import points
-from tests.ingest.test_records import opened
+from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
 from tests.video_file import soundtrack, video, video_part
 
@@ -249,29 +248,3 @@ def test_rows_of_parquet_say_where_a_segment_lies(builtin: LiveServer, tmp_path:
         f"{file}#t=0,1.5": (0.0, 1.5),
         f"{file}#t=1.5,3": (1.5, 3.0),
     }
-
-
-@pytest.mark.parametrize(
-    ("sources", "words"),
-    [
-        (("a.mp4", "in.jsonl"), "expected one, or PDFs and videos alone"),
-        (("a.mp4", "."), "expected one, or PDFs and videos alone"),
-        (("a.mp4", "nowhere.mp4"), "SOURCE nowhere.mp4: no such file"),
-    ],
-)
-def test_several_sources_are_files_that_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: tuple[str, ...], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.mp4").touch()
-    Path("in.jsonl").touch()
-    with pytest.raises(CommandLineError, match=words):
-        opened(*sources)
-
-
-@pytest.mark.parametrize("given", ["0", "-1", "nan", "1e9", "ten"])
-def test_a_segment_has_a_length(tmp_path: Path, given: str) -> None:
-    (tmp_path / "a.mp4").touch()
-    run = Program(tmp_path / "a.mp4", "--to", tmp_path / "out.jsonl", f"--segment-s={given}")
-    assert run.process.wait(60) == 2
-    assert "--segment-s" in run.stderr()

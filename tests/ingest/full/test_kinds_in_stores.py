@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lancedb
@@ -14,21 +13,12 @@ import pytest
 from tests.conftest import ROOT, LiveServer
 from tests.ingest.program import Program
 from tests.ingest.test_command import ran
-from tests.ingest.test_kinds import NUM_TEXTS, check, run_with_a_kill, source, wanted
-from tests.models.hybrid.checkpoints import bge_m3
+from tests.ingest.test_kinds import NUM_TEXTS, check, m3, run_with_a_kill, source, wanted
 
-__all__ = ["source"]
+__all__ = ["m3", "source"]
 
 EVERY_ID = sorted(map(str, range(NUM_TEXTS)))
 (MAX_SIM,) = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/ingest.md").read_text(), re.DOTALL)
-
-
-@pytest.fixture(scope="module")
-def m3(tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    folder = bge_m3(tmp_path_factory.mktemp("m3") / "bge-m3-small")
-    server = start_server("--model", str(folder)).wait_until_ready()
-    yield server
-    server.stop()
 
 
 def test_pgvector_has_all_three(m3: LiveServer, source: Path, tmp_path: Path, postgres: str) -> None:
