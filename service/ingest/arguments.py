@@ -1,7 +1,6 @@
 """The command line of `cenote ingest`. Imports nothing of a run, so that other commands start fast."""
 
 import argparse
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,9 +99,7 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
         metavar="KINDS",
         help="kinds of vector, of one forward: dense,sparse,multi or some of them (default dense)",
     )
-    group.add_argument(
-        "--dimensions", type=_integer(1), default=0, metavar="N", help="length of the vectors (matryoshka)"
-    )
+    _number(group, "--dimensions", 0, "length of the vectors (matryoshka)")
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
     group.add_argument("--truncate", action="store_true", help="truncate texts that are too long, which fail otherwise")
 
@@ -134,19 +131,9 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         metavar="S",
         help="split videos into segments of S seconds (default: a video is one item)",
     )
-    group.add_argument(
-        "--chunk-chars",
-        type=_integer(1),
-        default=0,
-        metavar="N",
-        help="split texts into chunks of at most N characters",
-    )
-    group.add_argument(
-        "--chunk-overlap",
-        type=_integer(0),
-        default=0,
-        metavar="N",
-        help="characters at most that a chunk repeats of the one before (default 0)",
+    _number(group, "--chunk-chars", 0, "split texts into chunks of at most N characters")
+    _number(
+        group, "--chunk-overlap", 0, "characters at most that a chunk repeats of the one before (default 0)", least=0
     )
     group.add_argument(
         "--late-chunking",
@@ -169,29 +156,11 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         "--dead-letters", type=Path, metavar="FILE", help="items that failed (default: beside the sink, .dead.jsonl)"
     )
     group.add_argument("--retry-failed", action="store_true", help="retry items that failed in earlier runs")
-    group.add_argument(
-        "--max-errors", type=_integer(0), default=MOST, metavar="N", help="stop when more than N items have failed"
-    )
-    group.add_argument(
-        "--concurrency", type=_integer(1, 1024), default=4, metavar="N", help="concurrent requests (default 4)"
-    )
-    group.add_argument(
-        "--batch-inputs", type=_integer(1), default=64, metavar="N", help="maximum inputs of a request (default 64)"
-    )
-    group.add_argument(
-        "--batch-bytes",
-        type=_integer(1),
-        default=8 << 20,
-        metavar="N",
-        help="maximum bytes of a request (default 8 MiB)",
-    )
-    group.add_argument(
-        "--window-bytes",
-        type=_integer(1),
-        default=64 << 20,
-        metavar="N",
-        help="maximum bytes of items in memory (default 64 MiB)",
-    )
+    _number(group, "--max-errors", MOST, "stop when more than N items have failed", least=0)
+    _number(group, "--concurrency", 4, "concurrent requests (default 4)", most=1024)
+    _number(group, "--batch-inputs", 64, "maximum inputs of a request (default 64)")
+    _number(group, "--batch-bytes", 8 << 20, "maximum bytes of a request (default 8 MiB)")
+    _number(group, "--window-bytes", 64 << 20, "maximum bytes of items in memory (default 64 MiB)")
     group.add_argument(
         "--give-up-s",
         type=_seconds,
@@ -202,8 +171,10 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--json", action="store_true", help="progress as JSON lines on stdout")
 
 
-def _integer(least: int, most: int = MOST) -> Callable[[str], int]:
-    """Reads an integer between bounds."""
+def _number(
+    group: argparse._ArgumentGroup, flag: str, default: int, words: str, least: int = 1, most: int = MOST
+) -> None:
+    """Add a flag that takes an integer from `least` to `most`."""
 
     def read(text: str) -> int:
         with suppress(ValueError):
@@ -211,7 +182,7 @@ def _integer(least: int, most: int = MOST) -> Callable[[str], int]:
                 return value
         raise argparse.ArgumentTypeError(f"got {text!r}, expected an integer from {least} to {most}")
 
-    return read
+    group.add_argument(flag, type=read, default=default, metavar="N", help=words)
 
 
 def _seconds(text: str) -> float:

@@ -78,27 +78,22 @@ class SourceReader:
     def _give(self, item: SourceItem | BadRecord) -> bool:
         """Queue an item when there is room; False after `stop`."""
         with self._room:
-            self._room.wait_for(lambda: self._stopped or not self._is_full())
+            self._room.wait_for(
+                lambda: self._stopped or (len(self._items) < MAX_READ_AHEAD and self._num_bytes < MAX_READ_AHEAD_BYTES)
+            )
             if self._stopped:
                 return False
             self._items.append(item)
-            self._num_bytes += _held_bytes(item)
+            if isinstance(item, SourceItem):
+                self._num_bytes += len(item.text or "")
+                self._num_bytes += len(item.media) if isinstance(item.media, bytes | str) else 0
             is_first = len(self._items) == 1
         if is_first:
             self._tell()
         return True
-
-    def _is_full(self) -> bool:
-        return len(self._items) >= MAX_READ_AHEAD or self._num_bytes >= MAX_READ_AHEAD_BYTES
 
     def _tell(self) -> None:
         try:
             self._loop.call_soon_threadsafe(self._arrived.set)
         except RuntimeError:
             return  # the event loop has ended
-
-
-def _held_bytes(item: SourceItem | BadRecord) -> int:
-    if isinstance(item, BadRecord):
-        return 0
-    return len(item.text or "") + (len(item.media) if isinstance(item.media, bytes | str) else 0)

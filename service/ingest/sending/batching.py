@@ -50,15 +50,12 @@ class Batcher:
             len(batch.asks) + len(asks) > self._bounds.num_inputs
             or batch.num_bytes + num_bytes > self._bounds.num_bytes
         )
-        full = self.flush() if is_full and not self._continues(asks[0]) else []
+        late, last = asks[0].item.late, batch.asks[-1].item.late if batch.asks else None
+        is_continued = late is not None and last is not None and late.chunks is last.chunks
+        full = self.flush() if is_full and not is_continued else []
         self._batch.asks.extend(asks)
         self._batch.num_bytes += num_bytes
         return full
-
-    def _continues(self, ask: Ask) -> bool:
-        """True if it is of the text that the batch ends with, by late chunking."""
-        late, last = ask.item.late, self._batch.asks[-1].item.late if self._batch.asks else None
-        return late is not None and last is not None and late.chunks is last.chunks
 
     def flush(self) -> list[AskBatch]:
         """The current batch; none if it is empty."""

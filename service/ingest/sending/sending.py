@@ -97,10 +97,6 @@ class Bounds:
     body_bytes: int
     token_vectors: TokenVectorSize
 
-    def shrink(self, refused_bytes: int) -> None:
-        """Halve the limit after a body of `refused_bytes` was too large."""
-        self.num_bytes = max(min(self.num_bytes, refused_bytes // 2), LEAST_BATCH_BYTES)
-
 
 class Sender:
     """Sends batches to one server, any number at a time."""
@@ -158,7 +154,7 @@ class Sender:
                 return [*late_failures(asks, refused.error)]
             if not isinstance(refused, TooLargeError):
                 return await self._set_apart(asks, media, refused.error)
-            self._bounds.shrink(len(body))
+            self._bounds.num_bytes = max(min(self._bounds.num_bytes, len(body) // 2), LEAST_BATCH_BYTES)
             return await self._halve(asks, media, refused.error)
         answer = await asyncio.to_thread(self._form.read, response.content, response.headers, asks)
         self._counts.hits += answer.hits

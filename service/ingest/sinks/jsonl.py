@@ -43,7 +43,9 @@ class JsonlFile(Sink):
         """Append lines and sync them to disk."""
         assert self._file is not None
         try:
-            self._file.write(b"".join(_line(point, self._layout) for point in points))
+            for point in points:
+                line = {"point": str(point.ask.point)} | stored_fields(point) | as_json(point.vectors, self._layout)
+                self._file.write(orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -61,8 +63,3 @@ class JsonlFile(Sink):
                 self._file.close()
         except OSError as error:
             raise file_error("--to", self._path, error) from None
-
-
-def _line(point: Point, layout: Layout) -> bytes:
-    line = {"point": str(point.ask.point)} | stored_fields(point) | as_json(point.vectors, layout)
-    return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)

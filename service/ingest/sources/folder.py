@@ -63,11 +63,10 @@ class Folder:
     def _paths(self) -> Iterator[Path]:
         for folder, subfolders, names in os.walk(self._root):
             subfolders.sort()
-            paths = (Path(folder, name) for name in sorted(names))
-            yield from (path for path in paths if self._is_wanted(path))
-
-    def _is_wanted(self, path: Path) -> bool:
-        return path.match(self._pattern) if self._pattern else path.suffix.lower() in IMAGES | self._kinds.keys()
+            for path in (Path(folder, name) for name in sorted(names)):
+                by_suffix = path.suffix.lower() in IMAGES | self._kinds.keys()
+                if path.match(self._pattern) if self._pattern else by_suffix:
+                    yield path
 
 
 def _is_text(name: str) -> bool:
