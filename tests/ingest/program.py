@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from tests.conftest import ROOT, plain_environ
+from tests.conftest import ROOT, children_of, plain_environ
 
 END_S = 300
 
@@ -23,7 +23,7 @@ class Program:
 
     Attributes:
         process: the program.
-        rss_bytes: its resident memory, sampled all the while.
+        rss_bytes: resident memory of it and its processes, sampled all the while.
     """
 
     def __init__(self, *arguments: str | Path, stdin: bytes | None = None, env: dict[str, str] | None = None) -> None:
@@ -69,12 +69,38 @@ class Program:
         assert (last["event"], last["exit_code"]) == ("end", code)
         return last
 
+    def growth(self, written: Callable[[], int]) -> int:
+        """Bytes of memory from the highest while it writes the first quarter to the highest in the last; at its end.
+
+        Before the first is written, it only imports.
+        """
+        seen, deadline_s = [], time.monotonic() + END_S
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline_s, f"it does not end: {self.events()[-1:]} {self.stderr()}"
+            time.sleep(0.05)
+            seen += [(amount, self.rss_bytes[-1]) for amount in [written()] if amount]
+        assert seen, f"it wrote nothing: {self.stderr()}"
+        (first, _), (total, _) = seen[0], seen[-1]
+        early = max(rss for amount, rss in seen if amount <= max(first, total / 4))
+        late = max(rss for amount, rss in seen if amount >= total * 3 / 4)
+        most = max(self.rss_bytes)
+        print(f"MiB of RSS: {early >> 20} in the first quarter, {late >> 20} in the last, at most {most >> 20}")
+        return late - early
+
     def _sample(self) -> None:
-        status = Path(f"/proc/{self.process.pid}/status")
-        while self.process.poll() is None and status.exists():
-            lines = [line for line in status.read_text().splitlines() if line.startswith("VmRSS")]
-            self.rss_bytes += [int(line.split()[1]) << 10 for line in lines]
+        while self.process.poll() is None:
+            pids = (self.process.pid, *children_of(self.process.pid))
+            self.rss_bytes.append(sum(map(_rss_bytes, pids)))
             time.sleep(0.1)
+
+
+def _rss_bytes(pid: int) -> int:
+    """Resident memory; 0 of a process that has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 def _so_far(file: IO[bytes]) -> bytes:

@@ -1,17 +1,16 @@
 """The bar of videos: a folder of segments with three kills, each once; a long file in flat memory."""
 
 import random
-import time
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
-from tests.conftest import LiveServer, children_of
+from tests.conftest import LiveServer
 from tests.ingest.full.test_ingest import lines
-from tests.ingest.full.test_pdf_library import MAX_GROWTH_BYTES, rss_bytes
-from tests.ingest.program import END_S, Program, dead_letters
+from tests.ingest.full.test_pdf_library import MAX_GROWTH_BYTES
+from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_videos import BROKEN, FILES, fill
 from tests.video_file import video
 
@@ -64,14 +63,6 @@ def test_memory_of_an_hour_is_flat(live: LiveServer, tmp_path: Path, hour: Path)
     sink = tmp_path / "out.jsonl"
     flags = ("--dimensions", "32", "--segment-s", "10", "--batch-bytes", str(1 << 20))
     run = Program(hour, "--to", sink, "--server", live.url, *flags)
-    seen, deadline_s = [], time.monotonic() + END_S
-    while run.process.poll() is None:
-        assert time.monotonic() < deadline_s, f"it does not end: {run.events()[-1:]} {run.stderr()}"
-        time.sleep(0.2)
-        num_bytes = rss_bytes(run.process.pid) + sum(map(rss_bytes, children_of(run.process.pid)))
-        seen += [num_bytes] if sink.exists() and sink.stat().st_size else []
+    growth = run.growth(lambda: sink.stat().st_size if sink.exists() else 0)
     assert run.end()["points"] == LONG_S // 10
-    early, late = seen[: len(seen) // 4], seen[-len(seen) // 4 :]
-    size = hour.stat().st_size >> 20
-    print(f"{size} MiB: at most {max(early) >> 20} MiB in the first quarter, {max(late) >> 20} MiB in the last")
-    assert max(late) - max(early) < MAX_GROWTH_BYTES
+    assert growth < MAX_GROWTH_BYTES

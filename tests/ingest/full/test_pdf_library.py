@@ -1,16 +1,15 @@
 """The bar of pages: 200 of many writers with three kills, each once; 3,000 of one file in flat memory."""
 
 import random
-import time
 from pathlib import Path
 
 import numpy as np
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.conftest import LiveServer, children_of
+from tests.conftest import LiveServer
 from tests.ingest.full.test_ingest import lines
 from tests.ingest.pdf_folder import BROKEN, WITHOUT_END, fill
-from tests.ingest.program import END_S, Program, dead_letters
+from tests.ingest.program import Program, dead_letters
 from tests.pdf_file import pdf, slide
 
 NUM_BOOKS, BOOK_PAGES = 6, 30
@@ -59,24 +58,7 @@ def test_memory_of_3000_pages_is_flat(live: LiveServer, tmp_path: Path) -> None:
     file, sink = tmp_path / "long.pdf", tmp_path / "out.jsonl"
     file.write_bytes(pdf(NUM_PAGES, slide, (240, 160)))
     run = Program(file, "--to", sink, "--server", live.url, "--dimensions", "32")
-    seen, deadline_s = [], time.monotonic() + END_S
-    while run.process.poll() is None:
-        assert time.monotonic() < deadline_s, f"it does not end: {run.events()[-1:]} {run.stderr()}"
-        time.sleep(0.2)
-        num_bytes = rss_bytes(run.process.pid) + sum(map(rss_bytes, children_of(run.process.pid)))
-        seen += [(written, num_bytes) for written in [sink.stat().st_size if sink.exists() else 0] if written]
+    growth = run.growth(lambda: sink.stat().st_size if sink.exists() else 0)
     assert run.end()["points"] == NUM_PAGES
     assert len({line["id"] for line in lines(sink)}) == NUM_PAGES
-    all_bytes = sink.stat().st_size
-    early, late = ([num for at, num in seen if low < at / all_bytes <= high] for low, high in ((0, 0.25), (0.75, 1)))
-    print(f"at most {max(early) >> 20} MiB in the first quarter, {max(late) >> 20} MiB in the last")
-    assert max(late) - max(early) < MAX_GROWTH_BYTES
-
-
-def rss_bytes(pid: int) -> int:
-    """Resident memory; 0 of a process that has ended."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS"))
+    assert growth < MAX_GROWTH_BYTES

@@ -2,8 +2,6 @@
 
 import json
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import qdrant_client
@@ -11,7 +9,7 @@ import qdrant_client
 from tests.conftest import LiveServer
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
 from tests.ingest.full.test_ingest import lines, stored
-from tests.ingest.program import END_S, Program, dead_letters
+from tests.ingest.program import Program, dead_letters
 
 NUM_IMAGES = 2000
 NUM_KILLS = 3
@@ -51,7 +49,7 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
 def test_memory_of_one_whole_run_is_flat(live: LiveServer, tmp_path: Path) -> None:
     fill(tmp_path / "images", NUM_IMAGES, seed=1)
     run = Program(tmp_path / "images", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
-    growth = _growth(run, lambda: stored(tmp_path / "db"))
+    growth = run.growth(lambda: stored(tmp_path / "db"))
     assert run.end(3)["points"] == WANTED
     assert max(run.rss_bytes) < MAX_RSS_BYTES
     assert growth < MAX_GROWTH_BYTES
@@ -64,23 +62,7 @@ def test_memory_of_a_long_source_into_a_file_is_flat(live: LiveServer, tmp_path:
             file.write(json.dumps({"id": number, "text": f"door {number}", "n": number}) + "\n")
     sink = tmp_path / "out.jsonl"
     run = Program(source, "--to", sink, "--server", live.url, "--dimensions", "32", "--batch-inputs", "256")
-    growth = _growth(run, lambda: sink.stat().st_size if sink.exists() else 0)
+    growth = run.growth(lambda: sink.stat().st_size if sink.exists() else 0)
     assert run.end()["points"] == NUM_TEXTS
     assert len({line["id"] for line in lines(sink)}) == NUM_TEXTS
     assert growth < MAX_TEXTS_GROWTH_BYTES
-
-
-def _growth(run: Program, written: Callable[[], int]) -> int:
-    """From the highest while it writes the first quarter to the highest in the last; before that, it only imports."""
-    seen, deadline_s = [], time.monotonic() + END_S
-    while run.process.poll() is None:
-        assert time.monotonic() < deadline_s, f"it does not end: {run.events()[-1:]} {run.stderr()}"
-        time.sleep(0.05)
-        seen += [(amount, run.rss_bytes[-1]) for amount in [written()] if amount]
-    assert seen, f"it wrote nothing: {run.stderr()}"
-    (first, _), (total, _) = seen[0], seen[-1]
-    early = max(rss for amount, rss in seen if amount <= max(first, total / 4))
-    late = max(rss for amount, rss in seen if amount >= total * 3 / 4)
-    most = max(run.rss_bytes)
-    print(f"MiB of RSS: {early >> 20} in the first quarter, {late >> 20} in the last, at most {most >> 20}")
-    return late - early

@@ -13,9 +13,9 @@ from tests.conftest import ROOT, LiveServer, plain_environ
 from tests.ingest.folder import INSTRUCTIONS, asked, fill
 from tests.ingest.full.test_ingest import lines
 from tests.ingest.program import Program
+from tests.ingest.test_command import COMMAND, ran
 
 NUM_IMAGES = 200
-COMMAND = (sys.executable, "-m", "service", "ingest")
 
 
 def test_a_bar_at_a_terminal_shows_rate_time_left_hits_and_failures(live: LiveServer, tmp_path: Path) -> None:
@@ -41,11 +41,9 @@ def test_a_bar_at_a_terminal_shows_rate_time_left_hits_and_failures(live: LiveSe
 
 def test_elsewhere_it_is_one_line(live: LiveServer, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id":1,"text":"a door"}\n')
-    command = [*COMMAND, str(tmp_path / "in.jsonl"), "--to", str(tmp_path / "out.jsonl"), "--server", live.url]
-    ran = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, check=True)
-    assert ran.stdout == ""
-    assert ran.stderr.count("\n") == 1
-    assert ran.stderr.startswith("cenote ingest: 1 vectors written in ")
+    ended = ran(tmp_path / "in.jsonl", "--to", tmp_path / "out.jsonl", "--server", live.url)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (0, "", 1)
+    assert ended.stderr.startswith("cenote ingest: 1 vectors written in ")
 
 
 def test_lines_of_a_slow_pipe_are_embedded_as_they_come(live: LiveServer, tmp_path: Path) -> None:
@@ -68,10 +66,10 @@ def test_a_run_without_the_program_s_extra_says_so(tmp_path: Path) -> None:
     """httpx hidden, as where only the service is installed."""
     hidden = "import sys; sys.modules['httpx'] = None; from service.cli import main; main()"
     command = [sys.executable, "-c", hidden, "ingest", str(tmp_path), "--to", "x.jsonl"]
-    ran = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, check=False)
-    assert ran.returncode == 1
-    assert ran.stderr.startswith("cenote: ingest: httpx is not installed: pip install -e '.[ingest]' in the checkout")
-    assert ran.stderr.count("\n") == 1
+    ended = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("cenote: ingest: httpx is not installed: pip install -e '.[ingest]' in the checkout")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_json_progress_has_points_done_and_total(live: LiveServer, tmp_path: Path) -> None:
