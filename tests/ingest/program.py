@@ -108,8 +108,13 @@ def _so_far(file: IO[bytes]) -> bytes:
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
 
 
-def dead_letters(path: Path) -> dict[str, dict[str, Any]]:
-    """The lines by id, each id once."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len({line["id"] for line in lines}) == len(lines)
-    return {line["id"]: line for line in lines}
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSONL file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def by_id(path: Path) -> dict[str, dict[str, Any]]:
+    """The same by id, each id once."""
+    found = {line["id"]: line for line in lines(path)}
+    assert len(found) == len(lines(path))
+    return found

@@ -10,7 +10,7 @@ from service.ingest.item import BadRecord, SourceItem
 from service.ingest.sources import chunks
 from service.ingest.sources.chunks import SECTION_CHARS, Chunks, _sections
 from tests.conftest import TOLERANCE, LiveServer
-from tests.ingest.program import Program
+from tests.ingest.program import Program, lines
 from tests.ingest.test_records import opened
 
 CHUNK_KEYS = {"of", "number", "num_chunks", "start", "end"}
@@ -81,7 +81,7 @@ def test_a_run_stores_chunks_and_another_size_is_another_plan(builtin: LiveServe
     (tmp_path / "in.jsonl").write_text(json.dumps({"id": "a", "text": TEXT}) + "\n")
     arguments = (tmp_path / "in.jsonl", "--to", tmp_path / "out.jsonl", "--server", builtin.url, "--chunk-chars", "300")
     num_points = Program(*arguments).end()["points"]
-    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    found = lines(tmp_path / "out.jsonl")
     assert len(found) == num_points > 10
     vectors = builtin.vectors({"input": [point["text"] for point in found]})
     np.testing.assert_allclose([point["vector"] for point in found], vectors, rtol=0, atol=TOLERANCE)

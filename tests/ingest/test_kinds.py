@@ -16,7 +16,7 @@ from service.ingest.sinks.target import Target
 from service.ingest.vectors import Vectors
 from tests.conftest import TOLERANCE, LiveServer, data_uri
 from tests.ingest.folder import BROKEN, fill
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.ingest.proxy import Proxy
 from tests.ingest.test_ledger import PLAN
 from tests.models.hybrid.checkpoints import bge_m3
@@ -78,9 +78,9 @@ def run_with_a_kill(server: LiveServer, source: Path, to: str | Path, folder: Pa
 
 def test_jsonl(m3: LiveServer, source: Path, tmp_path: Path) -> None:
     run_with_a_kill(m3, source, tmp_path / "out.jsonl", tmp_path)
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert sorted(line["id"] for line in lines) == sorted(map(str, range(NUM_TEXTS)))
-    for line in lines[::20]:
+    found = by_id(tmp_path / "out.jsonl")
+    assert sorted(found) == sorted(map(str, range(NUM_TEXTS)))
+    for line in list(found.values())[::20]:
         assert list(line)[-3:] == ["dense", "sparse", "multi"]
         sparse = line["sparse"]["indices"], line["sparse"]["values"]
         check(m3, int(line["id"]), line["dense"], sparse, line["multi"])
@@ -131,11 +131,12 @@ def test_an_item_that_fails_is_a_dead_letter_and_the_others_are_written(m3: Live
     source.write_text("".join(json.dumps({"id": n, "text": t}) + "\n" for n, t in enumerate(["a", "x " * 900, "b"])))
     end = Program(source, "--to", tmp_path / "out.jsonl", "--outputs", "multi,sparse", "--server", m3.url).end(3)
     assert (end["points"], end["failed"]) == (2, 1)
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert list(letters) == ["1"]
     assert letters["1"]["code"] == "context_length_exceeded"
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert all(list(line)[-2:] == ["sparse", "multi"] for line in lines), "in the order of columns"
+    assert all(list(line)[-2:] == ["sparse", "multi"] for line in lines(tmp_path / "out.jsonl")), (
+        "in the order of columns"
+    )
 
 
 def test_an_answer_that_a_server_finds_too_large_is_asked_for_in_halves(
@@ -189,10 +190,10 @@ def test_token_vectors_of_images_are_those_of_the_server(
     to = ("--to", tmp_path / "out.jsonl", "--server", server.url)
     end = Program(folder, *to, "--outputs", "multi").end(3)
     assert (end["points"], end["failed"], end["misses"]) == (3, len(BROKEN), 3)
-    assert {id_: letter["code"] for id_, letter in dead_letters(tmp_path / "out.jsonl.dead.jsonl").items()} == BROKEN
-    lines = {line["id"]: line["multi"] for line in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
-    assert sorted(lines) == sorted(names)
+    assert {id_: letter["code"] for id_, letter in by_id(tmp_path / "out.jsonl.dead.jsonl").items()} == BROKEN
+    found = by_id(tmp_path / "out.jsonl")
+    assert sorted(found) == sorted(names)
     body = {"images": [data_uri((folder / names[0]).read_bytes())], "embedding_types": ["multi_float"]}
     (want,) = server.ask("/v2/embed", body).json()["embeddings"]["multi_float"]
-    np.testing.assert_allclose(lines[names[0]], want, rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(found[names[0]]["multi"], want, rtol=0, atol=TOLERANCE)
     server.stop()

@@ -22,7 +22,7 @@ from service.ingest.sending.sending import Bounds, TokenVectorSize
 from service.ingest.sources import chunks
 from service.ingest.sources.chunks import Chunks
 from tests.conftest import TOLERANCE, LiveServer
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.ingest.proxy import Proxy
 from tests.ingest.test_ledger import PLAN
 from tests.ingest.test_records import opened
@@ -62,10 +62,6 @@ def written(folder: Path, texts: list[str]) -> Path:
 def late_items(folder: Path, texts: list[str], num_chars: int = CHUNK_CHARS) -> list[SourceItem]:
     items = Chunks(opened(written(folder, texts)), num_chars, 0, late_chunking=True).items()
     return [item for item in items if isinstance(item, SourceItem)]
-
-
-def points(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def check(server: LiveServer, items: list[SourceItem], found: list[dict[str, Any]], **fields: Any) -> None:
@@ -144,7 +140,7 @@ def test_a_run_that_is_killed_and_resumed_stores_the_vectors_of_whole_texts(mean
     end = Program(*arguments, "--server", mean.url).end()
     assert end["points"] + end["already"] == 2 * len(items)
     assert 0 < end["already"] < 2 * len(items)
-    found = points(tmp_path / "out.jsonl")
+    found = lines(tmp_path / "out.jsonl")
     assert len(found) == 2 * len(items)
     for instruction in ("a: ", "b: "):
         own = [point for point in found if point["instruction"] == instruction]
@@ -160,13 +156,13 @@ def test_a_run_that_lacks_a_few_chunks_makes_them_of_the_whole_text(mean: LiveSe
     )
     Program(*arguments).end()
     lost = {item.id for item in items[1::4]}
-    before = {point["id"]: point for point in points(tmp_path / "out.jsonl")}
+    before = {point["id"]: point for point in lines(tmp_path / "out.jsonl")}
     with closing(sqlite3.connect(tmp_path / "out.jsonl.ledger")) as ledger, ledger:
         for id_ in lost:
             ledger.execute("DELETE FROM done WHERE point = ?", (UUID(before[id_]["point"]).bytes,))
     end = Program(*arguments).end()
     assert (end["points"], end["already"]) == (len(lost), len(items) - len(lost))
-    again = points(tmp_path / "out.jsonl")[-len(lost) :]
+    again = lines(tmp_path / "out.jsonl")[-len(lost) :]
     assert {point["id"] for point in again} == lost
     check(mean, items, [*before.values(), *again])
 
@@ -185,12 +181,12 @@ def test_a_text_with_a_chunk_over_the_window_has_no_vectors_and_others_have_thei
     num_failed = sum(item.metadata["chunk"]["of"] == "1" for item in items)
     assert num_failed > 3
     assert Program(*arguments).end(3)["failed"] == num_failed
-    dead = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    dead = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert set(dead) == {item.id for item in items if item.metadata["chunk"]["of"] == "1"}
     assert {one["code"] for one in dead.values()} == {"context_length_exceeded"}
     assert all(one["message"].startswith("chunk ") for one in dead.values())
     fine = [item for item in items if item.metadata["chunk"]["of"] != "1"]
-    check(mean, fine, points(tmp_path / "out.jsonl"))
+    check(mean, fine, lines(tmp_path / "out.jsonl"))
     cut = (tmp_path / "in.jsonl", "--to", tmp_path / "cut.jsonl", *arguments[3:], "--truncate")
     assert Program(*cut).end(0)["points"] == len(items)
 

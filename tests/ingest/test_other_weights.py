@@ -12,7 +12,7 @@ import safetensors.torch
 
 from service.checkpoint.hub import CHECKPOINT
 from tests.conftest import LiveServer, image, image_part
-from tests.ingest.program import END_S, Program
+from tests.ingest.program import END_S, Program, lines
 from tests.ingest.proxy import Proxy
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_server_that_becomes_another_model_ends_the_run(servers: list[LiveServ
     end = run.end(1)
     proxy.stop()
     assert "has changed since the run began" in end["why"]
-    ours = {line["id"]: line["vector"] for line in map(json.loads, sink.read_text().splitlines())}
+    ours = {line["id"]: line["vector"] for line in lines(sink)}
     assert 0 < len(ours) < 60
     for id_, vector in ours.items():
         (want,) = servers[0].vectors({"inputs": [{"content": [image_part(image(int(id_)))]}]})

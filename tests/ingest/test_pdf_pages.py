@@ -1,7 +1,6 @@
 """Pages of PDFs through `cenote ingest`: every page once, with the vector of the server's own, every failure named."""
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,9 @@ import pytest
 
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.pdf_folder import BROKEN, FILES, NUM_PAGES, fill
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id
 
 pytestmark = pytest.mark.slow
-
-
-def points(path: Path) -> dict[str, dict[str, Any]]:
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len({line["id"] for line in lines}) == len(lines)
-    return {line["id"]: line for line in lines}
 
 
 def page_part(name: str, page: int) -> dict[str, Any]:
@@ -33,7 +26,7 @@ def test_a_folder_gives_every_page_once_with_its_vector_and_every_failure_its_na
     arguments = (tmp_path / "in", "--to", sink, "--server", builtin.url)
     end = Program(*arguments).end(3)
     assert (end["points"], end["failed"], end["total"]) == (len(ids), len(BROKEN), len(ids) + len(BROKEN))
-    found = points(sink)
+    found = by_id(sink)
     assert set(found) == set(ids)
     for name in FILES:
         pages = range(1, NUM_PAGES[name] + 1)
@@ -47,7 +40,7 @@ def test_a_folder_gives_every_page_once_with_its_vector_and_every_failure_its_na
         "Page 7, line 0: the quick brown fox 0.\n"
     )
     assert found["reports/scan.pdf#page=1"]["metadata"]["text"] == ""
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == dict.fromkeys(BROKEN, "media_undecodable")
     assert all(words in letters[name]["message"] for name, (_, words) in BROKEN.items())
     again = Program(*arguments).end(3)
@@ -60,11 +53,11 @@ def test_text_layers_alone_are_texts_and_a_scan_says_what_reads_it(builtin: Live
     sink = tmp_path / "out.jsonl"
     to = ("--to", sink, "--server", builtin.url)
     assert Program(*files, *to, "--pages", "text").end(3)["points"] == 12
-    one = points(sink)[f"{files[0]}#page=3"]
+    one = by_id(sink)[f"{files[0]}#page=3"]
     assert one["text"].startswith("Page 3, line 0")
     assert one["metadata"] == {"path": str(files[0]), "page": 3, "num_pages": 12}
     np.testing.assert_allclose([one["vector"]], builtin.vectors({"input": one["text"]}), rtol=0, atol=TOLERANCE)
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert sorted(letters) == [f"{files[1]}#page={page}" for page in range(1, 5)]
     assert all("--pages image" in letter["message"] for letter in letters.values())
     assert 'pages was "text" and is "fused"' in Program(*files, *to, "--pages", "fused").end(1)["why"]
@@ -76,7 +69,7 @@ def test_text_and_image_of_a_page_are_one_input(builtin: LiveServer, tmp_path: P
     Program(
         tmp_path / "forms.PDF", tmp_path / "point.pdf", "--to", sink, "--server", builtin.url, "--pages", "fused"
     ).end()
-    found = points(sink)
+    found = by_id(sink)
     form, point = (found[f"{tmp_path / name}#page=1"] for name in ("forms.PDF", "point.pdf"))
     assert (form["text"], point["text"]) == ("Form 1\nfilled in", None)
     part = {"type": "text", "text": "Form 1\nfilled in"}
@@ -95,5 +88,5 @@ def test_pages_of_a_file_that_became_another_are_refused(builtin: LiveServer, tm
     assert file.read_bytes() != FILES["slides.pdf"]
     end = Program(*arguments).end(3)
     assert (end["points"], end["failed"]) == (0, 5)
-    codes = {line["code"] for line in dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()}
+    codes = {line["code"] for line in by_id(tmp_path / "out.jsonl.dead.jsonl").values()}
     assert codes == {"content_changed"}

@@ -24,9 +24,8 @@ from service.ingest.sending.media import VideoLoader
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import Vectors, floats
 from tests.conftest import TOLERANCE, Gained, LiveServer
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.ingest.test_ledger import PLAN
-from tests.ingest.test_pdf_pages import points
 from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
 from tests.video_file import soundtrack, video, video_part
@@ -96,7 +95,7 @@ def test_a_folder_gives_every_segment_once_with_its_vector_and_every_failure_its
     arguments = (tmp_path / "in", "--to", sink, "--server", builtin.url, "--segment-s", "10")
     end = Program(*arguments).end(3)
     assert (end["points"], end["failed"], end["total"]) == (len(ids), len(BROKEN), len(ids) + len(BROKEN))
-    found = points(sink)
+    found = by_id(sink)
     assert set(found) == set(ids)
     for name, times in SEGMENTS.items():
         segments = [found[f"{name}#t={start:g},{end:g}"] for start, end in times]
@@ -115,7 +114,7 @@ def test_a_folder_gives_every_segment_once_with_its_vector_and_every_failure_its
             }
             assert set(one["metadata"]) == SEGMENT_KEYS
             assert one["text"] is None
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == dict.fromkeys(BROKEN, "media_undecodable")
     assert all(words in letters[name]["message"] for name, (_, words) in BROKEN.items())
     again = Program(*arguments).end(3)
@@ -130,7 +129,7 @@ def test_without_segments_a_video_is_one_item_among_images(builtin: LiveServer, 
     sink = tmp_path / "out.jsonl"
     end = Program(tmp_path / "in", "--to", sink, "--server", builtin.url).end(3)
     assert (end["points"], end["failed"]) == (len(FILES) + 1, len(BROKEN))
-    found = points(sink)
+    found = by_id(sink)
     assert set(found) == {*FILES, "a/red.png"}
     here = np.array([found[name]["vector"] for name in FILES])
     np.testing.assert_allclose(here, there(builtin, *map(part_of, FILES)), rtol=0, atol=TOLERANCE)
@@ -144,11 +143,10 @@ def test_several_instructions_of_a_segment_are_encoded_once(builtin: LiveServer,
     asked = [flag for one in instructions for flag in ("--instruction", one)]
     arguments = (file, "--to", sink, "--server", builtin.url, "--segment-s", "5", *asked)
     assert Program(*arguments).end()["points"] == 4
-    assert gained("vision_encodes_total") == 4  # two segments of four frames
-    lines = [json.loads(line) for line in sink.read_text().splitlines()]
+    assert encodes() == 4  # two segments of four frames
     for instruction in instructions:
         part = video_part(file.read_bytes(), start_s=5, end_s=10)
-        (line,) = [one for one in lines if (one["id"], one["instruction"]) == (f"{file}#t=5,10", instruction)]
+        (line,) = [one for one in lines(sink) if (one["id"], one["instruction"]) == (f"{file}#t=5,10", instruction)]
         expected = there(builtin, part, instruction=instruction)
         np.testing.assert_allclose([line["vector"]], expected, rtol=0, atol=TOLERANCE)
     assert gained("vision_encodes_total") == 4  # the same pairs, sent as a file
@@ -168,7 +166,7 @@ def test_a_video_that_became_another_is_refused(builtin: LiveServer, tmp_path: P
     file.write_bytes(bytes(changed))
     end = Program(*arguments).end(3)
     assert (end["points"], end["failed"]) == (0, 2)
-    codes = {line["code"] for line in dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()}
+    codes = {line["code"] for line in by_id(tmp_path / "out.jsonl.dead.jsonl").values()}
     assert codes == {"content_changed"}
 
 
@@ -181,7 +179,7 @@ def test_a_file_damaged_in_the_middle_loses_those_segments_alone(builtin: LiveSe
     end = Program(file, "--to", sink, "--server", builtin.url, "--segment-s", "3").end(3)
     assert end["points"] + end["failed"] == 10
     assert end["points"] >= 2
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert {one["code"] for one in letters.values()} == {"media_undecodable"}
     assert all("#t=" in name for name in letters)
 
@@ -194,7 +192,7 @@ def test_frames_that_no_request_could_hold_say_what_helps(
     file.write_bytes(noise(80, 4))
     to = ("--to", sink, "--server", small.url)
     assert Program(file, *to).end(3)["failed"] == 1
-    (letter,) = dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()
+    (letter,) = by_id(tmp_path / "out.jsonl.dead.jsonl").values()
     assert letter["code"] == "media_too_large"
     assert "--segment-s" in letter["message"]
     small.stop()
@@ -211,7 +209,7 @@ def test_a_model_without_videos_is_told_before_work_or_of_each_file_of_a_folder(
         assert "takes text, no video" in Program(tmp_path / source, *to, *flags).end(1)["why"]
         assert not (tmp_path / "out.jsonl").exists()
     assert Program(tmp_path / "in", *to).end(3)["failed"] == 1
-    (letter,) = dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()
+    (letter,) = by_id(tmp_path / "out.jsonl.dead.jsonl").values()
     assert (letter["id"], letter["code"]) == ("a.webm", "unsupported_modality")
     assert "takes text, no video" in letter["message"]
     server.stop()

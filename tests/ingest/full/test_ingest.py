@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet
@@ -17,7 +16,7 @@ import qdrant_client
 
 from tests.conftest import LiveServer, data_uri
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.ingest.proxy import Proxy
 
 NUM_IMAGES = 40
@@ -39,10 +38,6 @@ def slow(builtin: LiveServer) -> Iterator[str]:
     proxy = Proxy(builtin.url, told_every=6)
     yield proxy.url
     proxy.stop()
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def probe(server: LiveServer) -> bytes:
@@ -68,7 +63,7 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_an_image(
     end = Program(*arguments).end(3)
     assert end["points"] + end["already"] == WANTED
     assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
-    letters = dead_letters(tmp_path / "db.cenote.dead.jsonl")
+    letters = by_id(tmp_path / "db.cenote.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == BROKEN
     store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
     assert store.count("cenote").count == WANTED
@@ -171,7 +166,7 @@ def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_
     assert written["t"]["metadata"] == {"price": 3}
     assert (written["p"]["text"], len(written)) == ("with words", 4)
     assert end["points"] == 4, "the same record twice is one point"
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == {
         "t": "content_changed", "long": "context_length_exceeded", "n": "invalid_record", "far": "invalid_record",
         "7": "invalid_record", "line 11": "invalid_record", "line 13": "invalid_record",

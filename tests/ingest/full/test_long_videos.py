@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import LiveServer
-from tests.ingest.full.test_ingest import lines
 from tests.ingest.full.test_pdf_library import MAX_GROWTH_BYTES
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.ingest.test_videos import BROKEN, FILES, fill
 from tests.video_file import video
 
@@ -40,7 +39,7 @@ def test_killed_three_times_every_segment_is_there_once_and_every_failure_named(
     assert end["failed"] == len(BROKEN)
     assert sorted(line["id"] for line in lines(sink)) == sorted(ids)
     assert live.metric("cenote_vision_encodes_total") - encoded <= 2 * len(ids)  # a pair is encoded once at most
-    assert set(dead_letters(tmp_path / "out.jsonl.dead.jsonl")) == set(BROKEN)
+    assert set(by_id(tmp_path / "out.jsonl.dead.jsonl")) == set(BROKEN)
 
 
 @pytest.fixture(scope="module")

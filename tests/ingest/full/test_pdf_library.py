@@ -7,9 +7,8 @@ import numpy as np
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.conftest import LiveServer
-from tests.ingest.full.test_ingest import lines
 from tests.ingest.pdf_folder import BROKEN, WITHOUT_END, fill
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.program import Program, by_id, lines
 from tests.pdf_file import pdf, slide
 
 NUM_BOOKS, BOOK_PAGES = 6, 30
@@ -49,7 +48,7 @@ def test_killed_three_times_every_page_is_there_once_and_every_failure_named(liv
     found = [line["id"] for line in lines(sink)]
     assert sorted(found) == sorted(ids)
     assert live.metric("cenote_vision_encodes_total") - encoded == len(ids)
-    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert set(letters) == {*BROKEN, *(f"{name}#page=1" for name in WITHOUT_END)}
     assert {letter["code"] for letter in letters.values()} == {"media_undecodable"}
 

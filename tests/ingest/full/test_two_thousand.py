@@ -8,8 +8,8 @@ import qdrant_client
 
 from tests.conftest import LiveServer
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
-from tests.ingest.full.test_ingest import lines, stored
-from tests.ingest.program import Program, dead_letters
+from tests.ingest.full.test_ingest import stored
+from tests.ingest.program import Program, by_id, lines
 
 NUM_IMAGES = 2000
 NUM_KILLS = 3
@@ -37,7 +37,7 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
     end = last.end(3)
     print(f"killed at {killed_at} points; the last run wrote {end['points']}, {end['rate']} a second")
     assert live.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
-    assert {name: line["code"] for name, line in dead_letters(tmp_path / "db.cenote.dead.jsonl").items()} == BROKEN
+    assert {name: line["code"] for name, line in by_id(tmp_path / "db.cenote.dead.jsonl").items()} == BROKEN
     store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
     points, _ = store.scroll("cenote", limit=2 * WANTED)
     store.close()

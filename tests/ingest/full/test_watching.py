@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT, LiveServer, plain_environ
 from tests.ingest.folder import INSTRUCTIONS, asked, fill
-from tests.ingest.full.test_ingest import lines
-from tests.ingest.program import Program
+from tests.ingest.program import Program, lines
 from tests.ingest.test_command import COMMAND, ran
 
 NUM_IMAGES = 200
