@@ -20,7 +20,7 @@ from service.ingest.files.video_segment import VideoSegment
 from service.ingest.item import Ask, FailedAsk
 from service.ingest.plan import Plan
 from service.ingest.sending.answers import ItemError, ServerAnswer, read_components
-from service.ingest.sending.media import LoadedFrames, LoadedImage, LoadedMedia, by_instruction, frames_part
+from service.ingest.sending.media import LoadedImage, LoadedMedia, by_instruction, content
 from service.ingest.vectors import Vectors
 
 
@@ -69,14 +69,7 @@ class Conversations:
         sent: set[str] = set()
         conversations = []
         for ask in asks:
-            parts: list[dict[str, Any]] = []
-            match media.get(ask.item.id):
-                case LoadedFrames() as frames:
-                    parts.append(frames_part(frames))
-                case LoadedImage() as image:
-                    parts.append(_part(image, sent, is_shared=uses[image.name] > 1))
-            if ask.item.text is not None:
-                parts.append({"type": "text", "text": ask.item.text})
+            parts = content(ask, media, lambda image: _part(image, sent, is_shared=uses[image.name] > 1))
             system = [] if ask.instruction is None else [{"role": "system", "content": ask.instruction}]
             conversations.append([*system, {"role": "user", "content": parts}])
         return orjson.dumps(self._settings | {"on_error": "per_item", "messages": conversations})

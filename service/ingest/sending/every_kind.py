@@ -12,7 +12,7 @@ from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
 from service.ingest.sending.answers import ItemError, ServerAnswer, read_components
-from service.ingest.sending.media import LoadedFrames, LoadedImage, LoadedMedia, by_instruction, frames_part
+from service.ingest.sending.media import LoadedImage, LoadedMedia, by_instruction, content
 from service.ingest.vectors import SparseVector, VectorKind, Vectors
 
 TYPES: Mapping[VectorKind, str] = {"dense": "base64", "sparse": "sparse", "multi": "multi_base64"}
@@ -65,7 +65,7 @@ class EveryKind:
     def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
         """An item of parts for each ask; all of them have one instruction."""
         settings = self._settings | ({} if asks[0].instruction is None else {"instruction": asks[0].instruction})
-        return orjson.dumps(settings | {"inputs": [_input(ask, media) for ask in asks]})
+        return orjson.dumps(settings | {"inputs": [{"content": content(ask, media, _part)} for ask in asks]})
 
     def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
         """Read vectors, errors and cache counts.
@@ -103,13 +103,5 @@ class EveryKind:
         return SparseVector(np.array(found.indices, "<u4"), np.array(found.values, "<f4"))
 
 
-def _input(ask: Ask, media: Mapping[str, LoadedMedia]) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = []
-    match media.get(ask.item.id):
-        case LoadedFrames() as frames:
-            parts.append(frames_part(frames))
-        case LoadedImage() as image:
-            parts.append({"type": "image_url", "image_url": {"url": image.url}})
-    if ask.item.text is not None:
-        parts.append({"type": "text", "text": ask.item.text})
-    return {"content": parts}
+def _part(image: LoadedImage) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": image.url}}

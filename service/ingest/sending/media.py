@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,15 @@ def by_instruction(asks: Sequence[Ask]) -> list[list[Ask]]:
     return list(found.values())
 
 
-def frames_part(frames: LoadedFrames) -> dict[str, Any]:
-    """A video as a content part."""
-    each = [{"url": url, "time_s": time_s} for url, time_s in zip(frames.urls, frames.times, strict=True)]
-    return {"type": "video_frames", "frames": each}
+def content(
+    ask: Ask, media: Mapping[str, LoadedMedia], image_part: Callable[[LoadedImage], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The content parts of an ask: its image or video, then its text."""
+    parts = []
+    match media.get(ask.item.id):
+        case LoadedFrames(urls, times):
+            frames = [{"url": url, "time_s": time_s} for url, time_s in zip(urls, times, strict=True)]
+            parts.append({"type": "video_frames", "frames": frames})
+        case LoadedImage() as image:
+            parts.append(image_part(image))
+    return parts if ask.item.text is None else [*parts, {"type": "text", "text": ask.item.text}]
