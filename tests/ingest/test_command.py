@@ -72,7 +72,9 @@ def test_each_end_has_its_code(builtin: LiveServer, tmp_path: Path) -> None:
     source.write_text('{"id":1,"text":"a"}\n')
     assert Program(source, *to, "--ledger", tmp_path / "l", "--to", tmp_path / "b.jsonl").end()["points"] == 1
     (tmp_path / "c.jsonl").write_text("mine\n")
-    Program(source, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
+    stranger = Program(source, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
+    assert "no ledger that knows it" in stranger["why"]
+    assert (tmp_path / "c.jsonl").read_text() == "mine\n"
 
 
 def test_a_full_disk_is_the_sinks_error_and_not_the_dead_letters(builtin: LiveServer, tmp_path: Path) -> None:

@@ -88,7 +88,9 @@ def test_jsonl(m3: LiveServer, source: Path, tmp_path: Path) -> None:
 
 def test_parquet(m3: LiveServer, source: Path, tmp_path: Path) -> None:
     run_with_a_kill(m3, source, tmp_path / "out.parquet", tmp_path)
-    rows = pyarrow.parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    vectors, rows = table.schema.field("dense").type, table.to_pylist()
+    assert (vectors.list_size, str(vectors.value_type)) == (len(rows[0]["dense"]), "float")
     assert sorted(row["id"] for row in rows) == sorted(map(str, range(NUM_TEXTS)))
     for row in rows[::20]:
         check(m3, int(row["id"]), row["dense"], (row["sparse"]["indices"], row["sparse"]["values"]), row["multi"])

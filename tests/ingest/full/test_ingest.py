@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import random
 import signal
 import sqlite3
 import time
@@ -10,9 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 import pytest
-import qdrant_client
 
 from tests.conftest import LiveServer, data_uri
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
@@ -45,40 +42,6 @@ def probe(server: LiveServer) -> bytes:
     return server.vectors({"input": ["a pool of clear water"]})[0].tobytes()
 
 
-def stored(folder: Path, name: str = "cenote") -> int:
-    """Points of an embedded collection, about, as another process sees them while it grows."""
-    path = folder / "collection" / name / "storage.sqlite"
-    with contextlib.suppress(sqlite3.OperationalError), sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        return int(database.execute("SELECT max(rowid) FROM points").fetchone()[0] or 0)
-    return 0
-
-
-def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_an_image(
-    builtin: LiveServer, slow: str, folder: Path, tmp_path: Path
-) -> None:
-    encoded = builtin.metric("cenote_vision_encodes_total")
-    arguments = (folder, "--to", f"qdrant:{tmp_path / 'db'}", "--server", slow, *asked(), *SLOWLY)
-    for threshold in sorted(random.sample(range(1, WANTED // 2), 2)):
-        Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
-    end = Program(*arguments).end(3)
-    assert end["points"] + end["already"] == WANTED
-    assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
-    letters = by_id(tmp_path / "db.cenote.dead.jsonl")
-    assert {name: line["code"] for name, line in letters.items()} == BROKEN
-    store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
-    assert store.count("cenote").count == WANTED
-    points, _ = store.scroll("cenote", limit=WANTED + 1, with_vectors=True)
-    pairs = {(point.payload["id"], point.payload["instruction"]) for point in points if point.payload}
-    assert len(pairs) == WANTED
-    some = points[0]
-    assert some.payload is not None
-    image = data_uri((folder / some.payload["metadata"]["path"]).read_bytes())
-    content = [{"type": "image_url", "image_url": {"url": image}}]
-    (want,) = builtin.vectors({"inputs": [{"content": content}], "instruction": some.payload["instruction"]})
-    np.testing.assert_allclose(some.vector, want, rtol=0, atol=1e-5)
-    store.close()
-
-
 def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, folder: Path, tmp_path: Path) -> None:
     sink = tmp_path / "out.jsonl"
     arguments = (folder, "--to", sink, "--server", slow, *asked(*INSTRUCTIONS[:2]), *SLOWLY)
@@ -91,22 +54,6 @@ def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, f
     more = Program(*arguments, *asked(INSTRUCTIONS[2])).end(3)
     assert (more["points"], more["already"]) == (NUM_IMAGES, 2 * NUM_IMAGES), "one more instruction adds its own"
     assert len(lines(sink)) == WANTED
-
-
-def test_parquet_parts_are_whole_or_not_there(slow: str, folder: Path, tmp_path: Path) -> None:
-    sink = tmp_path / "out.parquet"
-    arguments = (folder, "--to", sink, "--server", slow, *asked(), "--dimensions", "64", "--batch-inputs", "18")
-    program = Program(*arguments)
-    program.kill_when(lambda: len(program.events()) > 0)
-    (sink / "part-00000.parquet").write_bytes(b"PAR1 of a run that was killed before its mark")
-    (sink / ".part-00000.unfinished").write_bytes(b"PAR1")
-    Program(*arguments).end(3)
-    assert sorted(path.name for path in sink.iterdir()) == [".part-00000.spool", "part-00000.parquet"]
-    table = pyarrow.parquet.read_table(sink)
-    vectors = table.schema.field("vector").type
-    assert (table.num_rows, vectors.list_size, str(vectors.value_type)) == (WANTED, 64, "float")
-    np.testing.assert_allclose(np.linalg.norm(np.stack(table["vector"].to_numpy()), axis=1), 1, atol=1e-5)
-    assert len(set(table["point"].to_pylist())) == WANTED
 
 
 def test_refused_and_too_large_batches_are_retried_as_the_server_asks(
@@ -140,10 +87,6 @@ def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, 
         old = Program(records, "--to", tmp_path / "a.jsonl", *ledger)
         assert says in old.end(1 if says else 0)["why"]
         assert ("of an older version" in old.stderr()) is not bool(says)
-    (tmp_path / "c.jsonl").write_text("mine\n")
-    stranger = Program(records, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
-    assert "no ledger that knows it" in stranger["why"]
-    assert (tmp_path / "c.jsonl").read_text() == "mine\n"
 
 
 def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_go_on(

@@ -1,14 +1,16 @@
 """The bar of `cenote ingest`: 2,000 images, 3 instructions, 3 kills, and nothing lost, doubled or encoded twice."""
 
+import contextlib
 import json
 import random
+import sqlite3
 from pathlib import Path
 
+import numpy as np
 import qdrant_client
 
-from tests.conftest import LiveServer
+from tests.conftest import LiveServer, data_uri, image_part
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
-from tests.ingest.full.test_ingest import stored
 from tests.ingest.program import Program, by_id, lines
 
 NUM_IMAGES = 2000
@@ -21,6 +23,14 @@ MAX_GROWTH_BYTES = 32 << 20
 NUM_TEXTS = 20_000
 MAX_TEXTS_GROWTH_BYTES = 16 << 20
 """The same where the sink is a file, which holds nothing: a long source."""
+
+
+def stored(folder: Path, name: str = "cenote") -> int:
+    """Points of an embedded collection, about, as another process sees them while it grows."""
+    path = folder / "collection" / name / "storage.sqlite"
+    with contextlib.suppress(sqlite3.OperationalError), sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return int(database.execute("SELECT max(rowid) FROM points").fetchone()[0] or 0)
+    return 0
 
 
 def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_run_an_image(
@@ -39,11 +49,16 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
     assert live.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
     assert {name: line["code"] for name, line in by_id(tmp_path / "db.cenote.dead.jsonl").items()} == BROKEN
     store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
-    points, _ = store.scroll("cenote", limit=2 * WANTED)
+    points, _ = store.scroll("cenote", limit=2 * WANTED, with_vectors=True)
     store.close()
     assert len(points) == WANTED
     pairs = {(point.payload["id"], point.payload["instruction"]) for point in points if point.payload}
     assert pairs == {(name, instruction) for name in names for instruction in INSTRUCTIONS}
+    some = points[0]
+    assert some.payload is not None
+    part = image_part(data_uri((tmp_path / "images" / some.payload["metadata"]["path"]).read_bytes()))
+    (want,) = live.vectors({"inputs": [{"content": [part]}], "instruction": some.payload["instruction"]})
+    np.testing.assert_allclose(some.vector, want, rtol=0, atol=1e-5)
 
 
 def test_memory_of_one_whole_run_is_flat(live: LiveServer, tmp_path: Path) -> None:
