@@ -26,7 +26,6 @@ from service.ingest.vectors import Vectors, floats
 from tests.conftest import TOLERANCE, Gained, LiveServer
 from tests.ingest.program import Program, by_id, lines
 from tests.ingest.test_ledger import PLAN
-from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
 from tests.video_file import soundtrack, video, video_part
 
@@ -143,7 +142,7 @@ def test_several_instructions_of_a_segment_are_encoded_once(builtin: LiveServer,
     asked = [flag for one in instructions for flag in ("--instruction", one)]
     arguments = (file, "--to", sink, "--server", builtin.url, "--segment-s", "5", *asked)
     assert Program(*arguments).end()["points"] == 4
-    assert encodes() == 4  # two segments of four frames
+    assert gained("vision_encodes_total") == 4  # two segments of four frames
     for instruction in instructions:
         part = video_part(file.read_bytes(), start_s=5, end_s=10)
         (line,) = [one for one in lines(sink) if (one["id"], one["instruction"]) == (f"{file}#t=5,10", instruction)]
