@@ -260,7 +260,7 @@ def _files(pid: int) -> list[str]:
     return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def test_the_gauge_shows_what_all_decoders_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_gauge_shows_what_all_decoders_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each model of a service has decoders of its own."""
     goes_on = threading.Event()
     monkeypatch.setattr(image_decoder, "load_pixels", lambda _: goes_on.wait(30))
@@ -268,37 +268,30 @@ def test_the_gauge_shows_what_all_decoders_hold_together(monkeypatch: pytest.Mon
     def num_bytes() -> float:
         return metrics.REGISTRY.get_sample_value("cenote_decode_bytes") or 0.0
 
-    async def story() -> None:
-        before = num_bytes()
-        one, two = (ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30) for _ in range(2))
-        small, large = item(800), item(1500)
-        decoding = [asyncio.create_task(one.pixels(small)), asyncio.create_task(two.pixels(large))]
-        await asyncio.sleep(0)
-        assert num_bytes() - before == small.header.num_decode_bytes + large.header.num_decode_bytes
-        goes_on.set()
-        await asyncio.gather(*decoding)
-        assert num_bytes() == before
-
-    asyncio.run(story())
+    before = num_bytes()
+    one, two = (ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30) for _ in range(2))
+    small, large = item(800), item(1500)
+    decoding = [asyncio.create_task(one.pixels(small)), asyncio.create_task(two.pixels(large))]
+    await asyncio.sleep(0)
+    assert num_bytes() - before == small.header.num_decode_bytes + large.header.num_decode_bytes
+    goes_on.set()
+    await asyncio.gather(*decoding)
+    assert num_bytes() == before
 
 
-def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     monkeypatch.setattr(image_decoder, "load_pixels", lambda _: goes_on.wait(30))
-
-    async def story() -> None:
-        decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=0.001)
-        large = item(1500)
-        with pytest.raises(MediaError, match=r"within 0\.001 s") as caught:
-            await decoder.pixels(large)
-        assert (caught.value.code, caught.value.index) == ("media_undecodable", 1500)
-        assert decoder.room.num_bytes_taken == large.header.num_decode_bytes
-        goes_on.set()
-        async with asyncio.timeout(10):
-            while decoder.room.num_bytes_taken:
-                await asyncio.sleep(0.005)
-
-    asyncio.run(story())
+    decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=0.001)
+    large = item(1500)
+    with pytest.raises(MediaError, match=r"within 0\.001 s") as caught:
+        await decoder.pixels(large)
+    assert (caught.value.code, caught.value.index) == ("media_undecodable", 1500)
+    assert decoder.room.num_bytes_taken == large.header.num_decode_bytes
+    goes_on.set()
+    async with asyncio.timeout(10):
+        while decoder.room.num_bytes_taken:
+            await asyncio.sleep(0.005)
 
 
 async def assert_leaving_is_silent(decode: Callable[[], Awaitable[Any]], has_ended: Callable[[], bool]) -> None:
@@ -318,26 +311,18 @@ async def assert_leaving_is_silent(decode: Callable[[], Awaitable[Any]], has_end
 
 
 @pytest.mark.parametrize("what", ["time.sleep(0.3); os.abort()", "time.sleep(60)"])
-def test_a_client_that_leaves_a_file_that_breaks_its_process_is_not_reported(
+async def test_a_client_that_leaves_a_file_that_breaks_its_process_is_not_reported(
     start: Start, tmp_path: Path, what: str
 ) -> None:
     decoder = start(deadline_s=1, num_early=0, command=misbehaving.image_worker(tmp_path, what))
-
-    async def story() -> None:
-        await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)
-
-    asyncio.run(story())
+    await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)
 
 
-def test_a_client_that_leaves_a_thread_that_fails_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_leaves_a_thread_that_fails_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(_: ImageFile) -> None:
         time.sleep(0.2)
         raise MediaError("media_undecodable", "broken")
 
     monkeypatch.setattr(image_decoder, "load_pixels", load)
-
-    async def story() -> None:
-        decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30)
-        await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)
-
-    asyncio.run(story())
+    decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30)
+    await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)

@@ -18,89 +18,74 @@ async def reserve(arena: PixelArena, sizes: list[int]) -> list[PixelSlot]:
     return await arena.reserve(sizes)
 
 
-def test_slots_never_overlap_and_all_memory_comes_back() -> None:
-    async def story() -> None:
-        arena, rnd = PixelArena(1 << 16), random.Random(3)
-        held: list[tuple[int, int]] = []
-        for _ in range(2000):
-            if held and rnd.random() < 0.5:
-                arena.release(held.pop(rnd.randrange(len(held)))[0])
-            else:
-                try:
-                    async with asyncio.timeout(0.001):
-                        (slot,) = await arena.reserve([rnd.randrange(1, 9000)])
-                except TimeoutError:
-                    continue
-                assert all(slot.start + slot.num_bytes <= a or b <= slot.start for a, b in held)
-                held.append((slot.start, slot.start + slot.num_bytes))
-        for start, _ in held:
-            arena.release(start)
-        assert arena.num_bytes_taken == 0
-        assert await arena.reserve([1 << 16])  # one piece again
-
-    asyncio.run(story())
+async def test_slots_never_overlap_and_all_memory_comes_back() -> None:
+    arena, rnd = PixelArena(1 << 16), random.Random(3)
+    held: list[tuple[int, int]] = []
+    for _ in range(2000):
+        if held and rnd.random() < 0.5:
+            arena.release(held.pop(rnd.randrange(len(held)))[0])
+        else:
+            try:
+                async with asyncio.timeout(0.001):
+                    (slot,) = await arena.reserve([rnd.randrange(1, 9000)])
+            except TimeoutError:
+                continue
+            assert all(slot.start + slot.num_bytes <= a or b <= slot.start for a, b in held)
+            held.append((slot.start, slot.start + slot.num_bytes))
+    for start, _ in held:
+        arena.release(start)
+    assert arena.num_bytes_taken == 0
+    assert await arena.reserve([1 << 16])  # one piece again
 
 
-def test_slots_of_one_request_are_all_or_none_and_small_ones_pass() -> None:
-    async def story() -> None:
-        arena = PixelArena(4096)
-        (first,) = await arena.reserve([2048])
-        large = asyncio.create_task(reserve(arena, [1024, 2048]))
-        await asyncio.sleep(0)
-        (small,) = await asyncio.wait_for(reserve(arena, [64]), 5)
-        assert not large.done()
-        assert arena.num_bytes_taken == 2112  # the large one holds nothing while it waits
-        arena.release(first.start)
-        arena.release(small.start)
-        assert len(await large) == 2
-
-    asyncio.run(story())
+async def test_slots_of_one_request_are_all_or_none_and_small_ones_pass() -> None:
+    arena = PixelArena(4096)
+    (first,) = await arena.reserve([2048])
+    large = asyncio.create_task(reserve(arena, [1024, 2048]))
+    await asyncio.sleep(0)
+    (small,) = await asyncio.wait_for(reserve(arena, [64]), 5)
+    assert not large.done()
+    assert arena.num_bytes_taken == 2112  # the large one holds nothing while it waits
+    arena.release(first.start)
+    arena.release(small.start)
+    assert len(await large) == 2
 
 
-def test_what_is_taken_leaves_room_for_what_is_smaller_and_none_waits_for_ever() -> None:
-    async def story() -> None:
-        arena = PixelArena(1 << 16)
-        large = [asyncio.create_task(reserve(arena, [1 << 14])) for _ in range(8)]
-        await asyncio.sleep(0.01)
-        assert [one.done() for one in large] == [True] * 3 + [False] * 5
-        (small,) = await asyncio.wait_for(reserve(arena, [64]), 5)
-        arena.release(small.start)
-        all_of_it = asyncio.create_task(reserve(arena, [1 << 16]))
-        for one in large:
-            (slot,) = await asyncio.wait_for(one, 5)
-            arena.release(slot.start)
-        assert len(await asyncio.wait_for(all_of_it, 5)) == 1
-
-    asyncio.run(story())
+async def test_what_is_taken_leaves_room_for_what_is_smaller_and_none_waits_for_ever() -> None:
+    arena = PixelArena(1 << 16)
+    large = [asyncio.create_task(reserve(arena, [1 << 14])) for _ in range(8)]
+    await asyncio.sleep(0.01)
+    assert [one.done() for one in large] == [True] * 3 + [False] * 5
+    (small,) = await asyncio.wait_for(reserve(arena, [64]), 5)
+    arena.release(small.start)
+    all_of_it = asyncio.create_task(reserve(arena, [1 << 16]))
+    for one in large:
+        (slot,) = await asyncio.wait_for(one, 5)
+        arena.release(slot.start)
+    assert len(await asyncio.wait_for(all_of_it, 5)) == 1
 
 
-def test_who_stops_waiting_lets_the_next_one_through() -> None:
-    async def story() -> None:
-        arena = PixelArena(4096)
-        await arena.reserve([3000])
-        impatient = asyncio.create_task(arena.reserve([4096]))
-        await asyncio.sleep(0)
-        patient = asyncio.create_task(arena.reserve([64]))
-        await asyncio.sleep(0)
-        impatient.cancel()
-        assert len(await asyncio.wait_for(patient, 1)) == 1
-
-    asyncio.run(story())
+async def test_who_stops_waiting_lets_the_next_one_through() -> None:
+    arena = PixelArena(4096)
+    await arena.reserve([3000])
+    impatient = asyncio.create_task(arena.reserve([4096]))
+    await asyncio.sleep(0)
+    patient = asyncio.create_task(arena.reserve([64]))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    assert len(await asyncio.wait_for(patient, 1)) == 1
 
 
-def test_who_is_cancelled_as_its_turn_comes_leaves_nothing_taken() -> None:
-    async def story() -> None:
-        arena = PixelArena(4096)
-        (first,) = await arena.reserve([4096])
-        second = asyncio.create_task(arena.reserve([4096]))
-        await asyncio.sleep(0)
-        arena.release(first.start)
-        second.cancel()
-        await asyncio.wait([second])
-        assert second.cancelled()
-        assert arena.num_bytes_taken == 0
-
-    asyncio.run(story())
+async def test_who_is_cancelled_as_its_turn_comes_leaves_nothing_taken() -> None:
+    arena = PixelArena(4096)
+    (first,) = await arena.reserve([4096])
+    second = asyncio.create_task(arena.reserve([4096]))
+    await asyncio.sleep(0)
+    arena.release(first.start)
+    second.cancel()
+    await asyncio.wait([second])
+    assert second.cancelled()
+    assert arena.num_bytes_taken == 0
 
 
 def test_releasing_what_nobody_holds_is_a_bug_and_not_a_shrug() -> None:

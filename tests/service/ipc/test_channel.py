@@ -29,36 +29,30 @@ def step(i: int, num_bytes: int) -> StepDone:
     return StepDone(blocks=blocks_of([vector]), released=[i, num_bytes], said_s=1)
 
 
-def test_both_ends_say_what_they_mean() -> None:
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
-        engine: BlockingChannel[FrontMessage] = BlockingChannel(theirs, FrontMessage)
-        received: list[FrontMessage | None] = []
-        reader = threading.Thread(target=lambda: received.extend(engine.receive() for _ in range(3)))
-        reader.start()
-        front.send(submit(1))
-        front.send(submit(2000))  # larger than any socket buffer
-        vector = Vector(id=1, rows={"float32": b"\0" * 4}, num_hits=1, num_misses=0, queue_ms=0.5, inference_ms=1.0)
-        step = StepDone(blocks=blocks_of([vector]), released=[1, 2, 3])
-        engine.send(step)
-        assert await front.receive() == step
-        front.close()
-        await asyncio.to_thread(reader.join)
-        assert received == [submit(1), submit(2000), None]
-
-    asyncio.run(story())
+async def test_both_ends_say_what_they_mean() -> None:
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    engine: BlockingChannel[FrontMessage] = BlockingChannel(theirs, FrontMessage)
+    received: list[FrontMessage | None] = []
+    reader = threading.Thread(target=lambda: received.extend(engine.receive() for _ in range(3)))
+    reader.start()
+    front.send(submit(1))
+    front.send(submit(2000))  # larger than any socket buffer
+    vector = Vector(id=1, rows={"float32": b"\0" * 4}, num_hits=1, num_misses=0, queue_ms=0.5, inference_ms=1.0)
+    step = StepDone(blocks=blocks_of([vector]), released=[1, 2, 3])
+    engine.send(step)
+    assert await front.receive() == step
+    front.close()
+    await asyncio.to_thread(reader.join)
+    assert received == [submit(1), submit(2000), None]
 
 
-def test_a_stream_cut_inside_a_message_is_its_end() -> None:
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
-        theirs.sendall(PREFIX.pack(100) + b"half")
-        theirs.close()
-        assert await front.receive() is None
-
-    asyncio.run(story())
+async def test_a_stream_cut_inside_a_message_is_its_end() -> None:
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    theirs.sendall(PREFIX.pack(100) + b"half")
+    theirs.close()
+    assert await front.receive() is None
 
 
 def test_an_absurd_length_is_a_bug_and_not_an_allocation() -> None:
@@ -69,7 +63,7 @@ def test_an_absurd_length_is_a_bug_and_not_an_allocation() -> None:
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["one by one", "handed over"])
-def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cut(by_hand: bool) -> None:
+async def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cut(by_hand: bool) -> None:
     lengths = [0, 1, 60_000, SMALL_BYTES - 100, SMALL_BYTES, SMALL_BYTES + 1, 3_000_000, 5, 1 << 20, 7]
     steps = [step(i, n) for i, n in enumerate(lengths * 3)]
 
@@ -82,78 +76,66 @@ def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cu
             turn += 1
         sock.close()
 
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
-        sender = threading.Thread(target=send, args=(theirs,), daemon=True)
-        sender.start()
-        if by_hand:
-            heard: list[EngineMessage] = []
-            await front.each(heard.append)
-            assert heard == steps
-        else:
-            assert [await front.receive() for _ in steps] == steps
-            assert await front.receive() is None
-        sender.join()
-
-    asyncio.run(story())
-
-
-def test_a_large_row_that_came_with_a_small_one_outlives_what_comes_behind_both() -> None:
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    sender = threading.Thread(target=send, args=(theirs,), daemon=True)
+    sender.start()
+    if by_hand:
         heard: list[EngineMessage] = []
-        hearing = asyncio.create_task(front.each(heard.append))
-        for steps in ([step(1, COPIED_BYTES + 1000), step(2, 3)], [step(3, SMALL_BYTES // 2)]):
-            theirs.sendall(b"".join(map(frame, steps)))
-            await asyncio.sleep(0.05)
-        theirs.close()
-        await hearing
-        assert heard == [step(1, COPIED_BYTES + 1000), step(2, 3), step(3, SMALL_BYTES // 2)]
+        await front.each(heard.append)
+        assert heard == steps
+    else:
+        assert [await front.receive() for _ in steps] == steps
+        assert await front.receive() is None
+    sender.join()
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+
+async def test_a_large_row_that_came_with_a_small_one_outlives_what_comes_behind_both() -> None:
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    heard: list[EngineMessage] = []
+    hearing = asyncio.create_task(front.each(heard.append))
+    for steps in ([step(1, COPIED_BYTES + 1000), step(2, 3)], [step(3, SMALL_BYTES // 2)]):
+        theirs.sendall(b"".join(map(frame, steps)))
+        await asyncio.sleep(0.05)
+    theirs.close()
+    await hearing
+    assert heard == [step(1, COPIED_BYTES + 1000), step(2, 3), step(3, SMALL_BYTES // 2)]
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["one by one", "handed over"])
-def test_a_stream_out_of_step_is_a_bug_for_the_front_too(by_hand: bool) -> None:
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
-        theirs.sendall(b"\xff\xff\xff\xff")
-        with pytest.raises(RuntimeError, match="This is a bug"):
-            await (front.each(print) if by_hand else front.receive())
-        theirs.close()
-
-    asyncio.run(story())
+async def test_a_stream_out_of_step_is_a_bug_for_the_front_too(by_hand: bool) -> None:
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    theirs.sendall(b"\xff\xff\xff\xff")
+    with pytest.raises(RuntimeError, match="This is a bug"):
+        await (front.each(print) if by_hand else front.receive())
+    theirs.close()
 
 
-def test_what_came_before_is_handed_over_first_and_a_failure_is_heard_where_it_is_waited_for() -> None:
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        front = await AsyncChannel.over(ours, EngineMessage)
-        engine: BlockingChannel[FrontMessage] = BlockingChannel(theirs, FrontMessage)
-        heard: list[EngineMessage] = []
-        at_first: list[int] = []
+async def test_what_came_before_is_handed_over_first_and_a_failure_is_heard_where_it_is_waited_for() -> None:
+    ours, theirs = socket.socketpair()
+    front = await AsyncChannel.over(ours, EngineMessage)
+    engine: BlockingChannel[FrontMessage] = BlockingChannel(theirs, FrontMessage)
+    heard: list[EngineMessage] = []
+    at_first: list[int] = []
 
-        def take(message: EngineMessage) -> None:
-            heard.append(message)
-            if len(heard) == 3:
-                raise LookupError("a bug of whoever takes")
+    def take(message: EngineMessage) -> None:
+        heard.append(message)
+        if len(heard) == 3:
+            raise LookupError("a bug of whoever takes")
 
-        for _ in range(2):
-            engine.send(Pong())
-        await asyncio.sleep(0.05)  # read, and nobody has asked for them
-        asyncio.get_running_loop().call_later(0.02, lambda: at_first.append(len(heard)))
-        asyncio.get_running_loop().call_later(0.05, engine.send, Pong())
-        with pytest.raises(LookupError, match="whoever takes"):
-            await front.each(take)
-        assert (at_first, len(heard)) == ([2], 3)
-        await asyncio.sleep(0)
-        theirs.settimeout(10)
-        assert theirs.recv(1) == b""  # closed: a front that failed hears no more of it
-
-    asyncio.run(asyncio.wait_for(story(), 20))
+    for _ in range(2):
+        engine.send(Pong())
+    await asyncio.sleep(0.05)  # read, and nobody has asked for them
+    asyncio.get_running_loop().call_later(0.02, lambda: at_first.append(len(heard)))
+    asyncio.get_running_loop().call_later(0.05, engine.send, Pong())
+    with pytest.raises(LookupError, match="whoever takes"):
+        await front.each(take)
+    assert (at_first, len(heard)) == ([2], 3)
+    await asyncio.sleep(0)
+    theirs.settimeout(10)
+    assert theirs.recv(1) == b""  # closed: a front that failed hears no more of it
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])

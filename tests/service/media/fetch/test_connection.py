@@ -24,7 +24,7 @@ def test_a_name_that_is_none_is_not_resolved() -> None:
         asyncio.run(SystemResolver().resolve("nowhere.invalid"))
 
 
-def test_a_look_up_that_nobody_waits_for_keeps_its_place_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_up_that_nobody_waits_for_keeps_its_place_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on, asked = threading.Event(), list[bytes]()
 
     def blocked(name: bytes, *_: object, **__: object) -> list[object]:
@@ -34,22 +34,18 @@ def test_a_look_up_that_nobody_waits_for_keeps_its_place_until_it_ends(monkeypat
 
     monkeypatch.setattr(connection, "getaddrinfo", blocked)
     names = SystemResolver(max_look_ups=1)
-
-    async def leave_and_ask() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(names.resolve("a.example"), 0.05)
-        second = asyncio.create_task(names.resolve("b.example"))
-        await asyncio.sleep(0.05)
-        assert b"b.example" not in asked
-        goes_on.set()
-        with pytest.raises(FetchError):
-            await second
-
-    asyncio.run(leave_and_ask())
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(names.resolve("a.example"), 0.05)
+    second = asyncio.create_task(names.resolve("b.example"))
+    await asyncio.sleep(0.05)
+    assert b"b.example" not in asked
+    goes_on.set()
+    with pytest.raises(FetchError):
+        await second
     assert asked == [b"a.example", b"b.example"]
 
 
-def test_slow_name_servers_of_one_tenant_leave_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_name_servers_of_one_tenant_leave_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
 
     def look_up(name: bytes, *given: Any, **named: Any) -> Any:
@@ -64,13 +60,10 @@ def test_slow_name_servers_of_one_tenant_leave_look_ups_to_others(monkeypatch: p
         open_party(tenant)
         await names.resolve(name)
 
-    async def ask_all() -> None:
-        slow = [asyncio.create_task(ask("slow", f"slow{number}.test")) for number in range(10)]
-        await asyncio.sleep(0)
-        try:
-            await asyncio.wait_for(asyncio.create_task(ask("quick", "quick.test")), 20)
-        finally:
-            goes_on.set()
-        await asyncio.gather(*slow)
-
-    asyncio.run(ask_all())
+    slow = [asyncio.create_task(ask("slow", f"slow{number}.test")) for number in range(10)]
+    await asyncio.sleep(0)
+    try:
+        await asyncio.wait_for(asyncio.create_task(ask("quick", "quick.test")), 20)
+    finally:
+        goes_on.set()
+    await asyncio.gather(*slow)

@@ -189,19 +189,15 @@ def slowly(content: bytes) -> Iterator[bytes]:
         time.sleep(0.01)
 
 
-def test_a_fetch_that_is_cancelled_frees_its_socket(bench: Bench) -> None:
+async def test_a_fetch_that_is_cancelled_frees_its_socket(bench: Bench) -> None:
     bench.host.pages["/"] = drip
     fetcher, url = bench.fetcher(), parse_url(bench.host.url("/", "host.test"))
-
-    async def leave() -> None:
-        task = asyncio.create_task(fetcher.fetch(url, b"", bench.taken.append))
-        while not bench.taken:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(leave())
-    wait_for(lambda: bench.host.num_open == 0)
+    task = asyncio.create_task(fetcher.fetch(url, b"", bench.taken.append))
+    while not bench.taken:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.to_thread(wait_for, lambda: bench.host.num_open == 0)
     assert len(fetcher._hosts) == len(fetcher._tenants) == 0
 
 
@@ -226,7 +222,9 @@ class Crowd:
 
 
 @pytest.mark.parametrize(("tenants", "expected"), [([b"one"] * 8, 2), ([bytes([n]) for n in range(8)], 3)])
-def test_so_many_at_once_go_to_one_host_and_for_one_tenant(bench: Bench, tenants: list[bytes], expected: int) -> None:
+async def test_so_many_at_once_go_to_one_host_and_for_one_tenant(
+    bench: Bench, tenants: list[bytes], expected: int
+) -> None:
     """Counted by the page and not by open sockets: a host may see a new one before it sees that the last was closed."""
     crowd = bench.host.pages["/"] = Crowd(expected)
     limits = {"max_per_host": 3, "max_per_tenant": 2, "tls": client_context()}
@@ -237,10 +235,7 @@ def test_so_many_at_once_go_to_one_host_and_for_one_tenant(bench: Bench, tenants
         open_party(tenant.hex())  # a request of its own
         await fetcher.fetch(url, tenant, bench.taken.append)
 
-    async def fetch_all() -> None:
-        await asyncio.gather(*map(one, tenants))
-
-    asyncio.run(fetch_all())
+    await asyncio.gather(*map(one, tenants))
     assert crowd.max == expected
 
 

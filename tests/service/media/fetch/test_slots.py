@@ -90,31 +90,25 @@ def test_a_slot_that_becomes_free_goes_to_a_tenant_that_has_none_and_all_come_in
     run(test, 4)
 
 
-def test_who_waits_too_long_is_refused_with_when_to_come_again() -> None:
-    async def test() -> None:
-        holding = Holding(1, max_wait_s=0.05)
-        await holding.begin("slow")
-        with pytest.raises(UnavailableError, match="waited too long") as caught:
-            async with holding.slots.hold(HOST, Party("quick", 1)):
-                pass
-        assert (caught.value.code, caught.value.retry_after_s) == ("overloaded", 5.0)
-        await holding.end_first()
+async def test_who_waits_too_long_is_refused_with_when_to_come_again() -> None:
+    holding = Holding(1, max_wait_s=0.05)
+    await holding.begin("slow")
+    with pytest.raises(UnavailableError, match="waited too long") as caught:
         async with holding.slots.hold(HOST, Party("quick", 1)):
             pass
-        await holding.close()
+    assert (caught.value.code, caught.value.retry_after_s) == ("overloaded", 5.0)
+    await holding.end_first()
+    async with holding.slots.hold(HOST, Party("quick", 1)):
+        pass
+    await holding.close()
 
-    asyncio.run(test())
 
+async def test_a_tenants_own_fetches_before_it_are_no_reason_to_refuse_it() -> None:
+    slots = Slots(1, max_wait_s=0.2)
 
-def test_a_tenants_own_fetches_before_it_are_no_reason_to_refuse_it() -> None:
-    async def test() -> None:
-        slots = Slots(1, max_wait_s=0.2)
+    async def fetch() -> None:
+        async with slots.hold(HOST, Party("one", 1)):
+            await asyncio.sleep(0.1)
 
-        async def fetch() -> None:
-            async with slots.hold(HOST, Party("one", 1)):
-                await asyncio.sleep(0.1)
-
-        await asyncio.gather(*(fetch() for _ in range(6)))
-        assert len(slots) == 0
-
-    asyncio.run(test())
+    await asyncio.gather(*(fetch() for _ in range(6)))
+    assert len(slots) == 0
