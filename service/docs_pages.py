@@ -1,7 +1,7 @@
 """The pages `docs/settings.md` and `docs/metrics.md`, generated from `Settings` and from the registry of metrics."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from schemas.parsing.paths import expectation, types_at
 from service import engine_series, metrics
 from service.accounting import LoopHistogram, TenantCounts
+from service.reference.markdown import table
 from service.serve_arguments import default_of, flag_of, meaning, setting_groups
 from service.setting_sources import PREFIX
 
@@ -62,14 +63,14 @@ def render_settings() -> str:
             for f in fields
         )
         head = ("Flag", "Environment", "TOML", "Default", "Allowed", "Meaning")
-        parts.append(f"## {title[0].upper()}{title[1:]}\n\n{_table(head, rows)}")
+        parts.append(f"## {title[0].upper()}{title[1:]}\n\n{table(head, rows)}\n")
     return "\n".join(parts)
 
 
 def render_metrics() -> str:
     """`docs/metrics.md`."""
     rows = [row for module in DECLARING for row in _module_rows(module)]
-    return f"{METRICS_HEAD}\n{_table(('Name', 'Type', 'Labels', 'Meaning', 'Counted in'), rows)}"
+    return f"{METRICS_HEAD}\n{table(('Name', 'Type', 'Labels', 'Meaning', 'Counted in'), rows)}\n"
 
 
 def _allowed(field: FieldInfo) -> str:
@@ -111,8 +112,3 @@ def _counted_in(module: ModuleType, name: str) -> str:
 @cache
 def _text(path: Path) -> str:
     return path.read_text()
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"

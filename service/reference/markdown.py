@@ -41,7 +41,7 @@ def render_markdown() -> str:
         for *_, some in groups()
         for o in some
     ]
-    contents = _table(("Operation", "What it does"), rows)
+    contents = table(("Operation", "What it does"), rows)
     rest = "[Types](#types), [error codes](#error-codes), [limits](#limits)"
     title = f"# {info['title']} {info['version']}: the reference"
     return "\n\n".join([title, HEAD, info["description"], contents, rest, *sections()]) + "\n"
@@ -79,10 +79,10 @@ def sections() -> Iterator[str]:
     yield "## Error codes"
     yield "`code` of an error is one of these. Codes are added, never changed."
     codes = ((f"`{code}`", str(status), text) for status, codes in CODES.items() for code, text in codes.items())
-    yield _table(("Code", "Status", "Meaning"), codes)
+    yield table(("Code", "Status", "Meaning"), codes)
     yield "## Limits"
     yield "What depends on the model is in `GET /v1/models`; what depends on the server is in `cenote serve --help`."
-    yield _table(("Limit", "Value", "Meaning"), _limits())
+    yield table(("Limit", "Value", "Meaning"), _limits())
 
 
 def _limits() -> Iterator[tuple[str, str, str]]:
@@ -101,7 +101,7 @@ def _operation(operation: Node) -> Iterator[str]:
     if parameters := operation.get("parameters"):
         yield "#### Parameters"
         rows = (_field(p["name"], {**p["schema"], **p}, is_required=p["required"]) for p in parameters)
-        yield _table(("Field", "Type", "Absent means", "Description"), rows)
+        yield table(("Field", "Type", "Absent means", "Description"), rows)
     if request := request_of(operation):
         yield f"#### Body: {type_of(request)}"
         yield from _type_body(type_of(request))
@@ -118,15 +118,13 @@ def _operation(operation: Node) -> Iterator[str]:
             yield from _type_body(name)
         yield from map(_example, content.get("examples", {}).values())
     headers = document()["components"]["headers"]
-    yield _table(
-        ("Header", "What it says"), [(f"`{name}`", headers[name]["description"]) for name in answer["headers"]]
-    )
+    yield table(("Header", "What it says"), [(f"`{name}`", headers[name]["description"]) for name in answer["headers"]])
     failures = {int(status): one for status, one in operation["responses"].items() if status != "200"}
     if failures:
         yield "#### Errors"
         contents = {status: next(iter(one["content"].values())) for status, one in failures.items()}
         rows = (failure_row(status, type_of(content)) for status, content in contents.items())
-        yield _table(("Status", "When", "Codes", "Body"), rows)
+        yield table(("Status", "When", "Codes", "Body"), rows)
         examples = [example for one in contents.values() for example in one.get("examples", {}).values()]
         yield from map(_example, examples[:1])
 
@@ -166,10 +164,10 @@ def _fields(fields: dict[str, Node], schema: Node) -> str:
     required = schema.get("required", ())
     if schema.get("additionalProperties") is False:  # sent by clients
         rows = [_field(name, node, is_required=name in required) for name, node in fields.items()]
-        return _table(("Field", "Type", "Absent means", "Description"), rows)
+        return table(("Field", "Type", "Absent means", "Description"), rows)
     always = {name: "yes" if name in required else "no" for name in fields}
     rows = [(*_field(name, node)[:2], always[name], _field(name, node)[3]) for name, node in fields.items()]
-    return _table(("Field", "Type", "Always there", "Description"), rows)
+    return table(("Field", "Type", "Always there", "Description"), rows)
 
 
 def _field(name: str, schema: Node, *, is_required: bool = False) -> tuple[str, str, str, str]:
@@ -183,6 +181,7 @@ def _bound(schema: Node) -> str:
     return f", {found}" if (found := bounds(schema)) else ""
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of Markdown, without a line feed at its end."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
