@@ -1,11 +1,13 @@
 """A wrong value or an unknown field is refused with its path and what is allowed; clients' texts are not repeated."""
 
 import json
+from typing import Any
 
 import pytest
 
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.image_embeds import ImageEmbedsRequest
 from schemas.parsing.decode import decode
 from tests.schemas.parsing.refused import TEXT, refused, with_content
 
@@ -217,3 +219,10 @@ def test_a_uuid_of_other_signs_is_refused_with_those_allowed(uuid: str) -> None:
 def test_a_uuid_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
     (part,) = decode(json.dumps(with_uuid(uuid)).encode(), EmbeddingRequest).inputs[1].content[1:]
     assert part.uuid == uuid
+
+
+@pytest.mark.parametrize("kind", [{}, {"type": "image_embeds"}, {"type": None}])
+def test_an_image_of_image_embeds_has_the_type_of_one(kind: dict[str, Any]) -> None:
+    error = refused({"images": [kind | {"image_url": {"url": "data:image/png;base64,AAAA"}}]}, ImageEmbedsRequest)
+    assert "type" in error.message
+    assert str(error.param).startswith("images[0]")
