@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
 TOKEN_NAMES: Mapping[str, str] = {
@@ -80,26 +80,24 @@ class ChatML:
         pieces: list[Piece] = [start, system, end, NEWLINE]
         last_user = max((i for i, turn in enumerate(conversation.turns) if turn.role == "user"), default=None)
         for i, turn in enumerate(conversation.turns):
-            pieces += [start, *self._body(turn, is_cuttable=i == last_user), end, NEWLINE]
+            header, is_cuttable = turn.role + "\n", i == last_user
+            run = TextPiece(header, len(header), is_cuttable)
+            pieces.append(start)
+            for part in turn.parts:
+                if isinstance(part, str):  # one piece with the header: a leading newline merges with its own
+                    run = TextPiece(run.text + part, run.user_start, is_cuttable)
+                    continue
+                for time, item in timed_items(part):
+                    pieces += run.closed(time)
+                    pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item)]
+                    pieces.append(TokenPiece(self.tokens.vision_end))
+                    run = TextPiece("", 0, is_cuttable)
+            pieces += [run, end, NEWLINE]
         if is_open:
             del pieces[-2:]  # the last turn's end
         if not is_open if asked is None else asked:
             pieces += [start, TextPiece("assistant\n")]
         return [*pieces, *map(TokenPiece, self.closing)]
-
-    def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
-        """A turn between its tokens: header and parts, pairs of frames after their times."""
-        header = turn.role + "\n"
-        run, pieces = TextPiece(header, len(header), is_cuttable), list[Piece]()
-        for part in turn.parts:
-            if isinstance(part, str):  # one piece with the header: a leading newline merges with its own
-                run = TextPiece(run.text + part, run.user_start, is_cuttable)
-                continue
-            for time, item in timed_items(part):
-                pieces += run.closed(time)
-                pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
-                run = TextPiece("", 0, is_cuttable)
-        return [*pieces, run]
 
 
 def punctuate(instruction: str, default: str) -> str:
