@@ -4,19 +4,17 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
 
+from service.fairness import Steps
 from service.fairness.room import NUM_SPARE, FairRoom
 
 T = TypeVar("T")
-
-Steps = Generator[None, None, T]
-"""Work that yields wherever it may be paused, and returns its result."""
 
 SLICE_S = 0.01
 LOOK_S, MAX_LOOKS = 0.001, 20

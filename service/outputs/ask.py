@@ -10,7 +10,7 @@ import numpy as np
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.checkpoint.reranker_files import Activation
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.outputs.block import Row, Rows
 from service.outputs.plan import TokenPlan
 from service.outputs.printing import DeferredValue

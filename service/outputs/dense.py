@@ -11,7 +11,7 @@ from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.models import ScoreKind
 from schemas.fields import EmbedDtype
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.outputs.ask import Compare, Offer, OutputAsk, Wanted
 from service.outputs.block import NUM_BITS, NumberFormat, Row, Rows
 from service.outputs.printing import WIDTHS, Base64String, DeferredValue, NumberList

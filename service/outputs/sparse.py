@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.errors import InputError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.outputs.ask import Compare, Needs, Offer, OutputAsk, Wanted
 from service.outputs.block import Row, Rows
 from service.outputs.printing import NUMBER_BYTES, DeferredValue

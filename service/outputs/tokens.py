@@ -13,7 +13,7 @@ from cenote_native import print_rows
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
 from service.errors import InputError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.outputs.ask import Compare, Needs, Offer, Wanted
 from service.outputs.block import NUM_BITS, Row, Rows
 from service.outputs.dense import VectorsAsk, format_of, formats_of

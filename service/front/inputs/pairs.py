@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from service.errors import ServiceError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.front.job import Job, JobInput
 from service.prompt.conversation import Conversation, Part, Turn
 from service.prompt.tokenizer.tokenizer import PromptTokenizer

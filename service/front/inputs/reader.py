@@ -12,7 +12,7 @@ from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.reparse import what_is_broken
 from service.errors import InputError, ServiceError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.front.inputs.checking import FIRST_CHARS, broken_text, refuse_media_uris, refuse_modality, uri_kind
 from service.front.inputs.conversations import read_conversation
 from service.front.inputs.fetching import Fetching, UrlFetch

@@ -8,7 +8,8 @@ import msgspec
 from schemas.parsing.explain import item_index
 from service.checkpoint.reranker_files import Activation
 from service.errors import CacheMissError, ServiceError
-from service.fairness.threads import Steps, all_at_once
+from service.fairness import Steps
+from service.fairness.threads import all_at_once
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.scoring.comparison import Comparison, score_job
 from service.front.served_model import ServedModel

@@ -9,7 +9,8 @@ from typing import TypeVar
 from schemas.errors import ErrorCode
 from service.accounting import stage, unnoted
 from service.errors import ServiceError, UnavailableError
-from service.fairness.threads import FairThreads, Steps, all_at_once
+from service.fairness import Steps
+from service.fairness.threads import FairThreads, all_at_once
 from service.front.admission.budget import Budget, Lease, TimedLease
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.shared_table import Load

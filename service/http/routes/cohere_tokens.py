@@ -13,7 +13,7 @@ from schemas.endpoints.cohere_tokens import (
     CohereTokenMeta,
 )
 from schemas.endpoints.embed import EmbedApiVersion
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.front.served_model import ServedModel
 from service.http.examples import example, invalid, sample, to_builtin
 from service.http.request import AnyRequest, Call, reads

@@ -22,7 +22,7 @@ from schemas.endpoints.tokenize import (
 from schemas.parsing.rules import check_tokenize_request
 from service.accounting import stage
 from service.errors import InputError, ServiceError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.front.admission.budget import Lease
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from service.fairness.threads import MAX_LOOKS, FairThreads, LoopTimeSlices, Steps, all_at_once
+from service.fairness import Steps
+from service.fairness.threads import MAX_LOOKS, FairThreads, LoopTimeSlices, all_at_once
 
 
 def counting(num_steps: int, seen: list[int]) -> Steps[str]:

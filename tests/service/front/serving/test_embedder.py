@@ -12,7 +12,7 @@ import pytest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.accounting import NOTED, Stages, stage
 from service.errors import DeadlineError, ModelError, ServiceError, UnavailableError
-from service.fairness.threads import Steps
+from service.fairness import Steps
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
 from service.front.admission.shared_table import Load
 from service.front.hub.hosted_front import HostedFront
