@@ -57,11 +57,13 @@ class DenseModules:
     Attributes:
         hidden_size: length of a vector after the last of them.
         num_parameters: of all weights.
+        does_nothing: there is no layer, and no length to bring to 1.
     """
 
     def __init__(self, layers: Sequence[Dense], width: int, *, normalizes: bool = False) -> None:
         self._layers = layers
         self._normalizes = normalizes
+        self.does_nothing = not layers and not normalizes
         self.hidden_size = layers[-1].weight.shape[0] if layers else width
         every = [tensor for layer in layers for tensor in (layer.weight, layer.bias, layer.residual)]
         weights = [tensor for tensor in every if tensor is not None]

@@ -30,6 +30,8 @@ class FileHead(Head):
 class Projection:
     """`Modules` that are one linear layer, in the number format of the states."""
 
+    does_nothing = False
+
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
         """With `weight`, `[hidden_size, width]`."""
         self.hidden_size = len(weight)

@@ -43,7 +43,10 @@ class Modules(Protocol):
     Attributes:
         hidden_size: numbers of a row after them.
         num_parameters: of all weights.
+        does_nothing: they give back what they get.
     """
+
+    does_nothing: bool
 
     @property
     def hidden_size(self) -> int: ...  # noqa: D102

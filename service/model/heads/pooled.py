@@ -50,7 +50,9 @@ class PooledHead(Head):
         rows = self._modules(states.rows.float()) if self._pools_rows else states.rows
         if len(rows) > len(states.lengths):
             rows = States(rows, states.lengths).pooled(self._pooling)
-        made = rows if self._pools_rows else self._modules(rows.float())
+        made = rows.float()
+        if not (self._pools_rows or self._modules.does_nothing):
+            made = self._modules(made)
         return made if states.order is None else states.by_prompt(made)
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:

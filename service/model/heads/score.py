@@ -65,6 +65,7 @@ class ClassifierModules:
     """`Modules`: those of a stock classifier, in float32."""
 
     hidden_size = 1
+    does_nothing = False
 
     def __init__(self, whole: PreTrainedModel) -> None:
         """Copy the modules of `whole`, a classifier of one label."""

@@ -18,7 +18,7 @@ from service.model.linear.products import PackedProducts, torchs
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
-from service.model.qwen3_vl.tower_tables import MERGE, PATCH
+from service.model.qwen3_vl.tower_block import MERGE, PATCH
 from service.model.qwen3_vl.vision import VisionTower
 from service.model.states import States
 

@@ -9,8 +9,15 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Q
 from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.linear.products import TORCHS, PackedProducts, Products
-from service.model.qwen3_vl.tower_block import CHUNK_ROWS, TowerBlock, TowerMerger, Workspace
-from service.model.qwen3_vl.tower_tables import MERGE, PATCH, TowerTables
+from service.model.qwen3_vl.tower_block import (
+    CHUNK_ROWS,
+    MERGE,
+    PATCH,
+    TowerBlock,
+    TowerMerger,
+    TowerTables,
+    Workspace,
+)
 
 ACTIVATION = "gelu_pytorch_tanh"
 
@@ -70,8 +77,14 @@ class VisionTower:
         else:
             patches, weight = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1), self._pair_weight
         states = torch.addmm(tables.position, patches, weight)
-        config = self.visual.config
-        space = Workspace.for_patches(states, config.num_heads, config.intermediate_size, self._chunk_rows)
+        config, (num_patches, hidden) = self.visual.config, states.shape
+        chunk = min(num_patches, self._chunk_rows) if self.device.type == "cpu" else num_patches
+        space = Workspace(
+            states.new_empty(3, 1, config.num_heads, num_patches, hidden // config.num_heads),
+            states.new_empty(chunk, 3 * hidden),
+            states.new_empty(chunk, config.intermediate_size),
+            chunk,
+        )
         levels = []
         for index, block in enumerate(self._blocks):
             block.run(states, tables, space)

@@ -11,9 +11,9 @@ from service.checkpoint.hub import CHECKPOINT as BUILTIN
 from service.errors import ModelError
 from service.model.linear.products import PackedProducts
 from service.model.load import load_stock
-from service.model.qwen3_vl import tower_block, tower_tables
+from service.model.qwen3_vl import tower_block, vision
 from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, patchify
-from service.model.qwen3_vl.tower_tables import TowerTables
+from service.model.qwen3_vl.tower_block import TowerTables
 from service.model.qwen3_vl.vision import VisionTower, fold_still
 
 ORACLE = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
@@ -64,7 +64,7 @@ def test_features_are_those_of_the_stock_tower(model: Qwen3VLModel, height: int,
 def test_chunks_of_rows_change_nothing(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = drawn(160, 224)
     whole = VisionTower(model).encode(pixels)
-    monkeypatch.setattr(tower_block, "CHUNK_ROWS", 37)  # no divisor of 140
+    monkeypatch.setattr(vision, "CHUNK_ROWS", 37)  # no divisor of 140
     assert difference(VisionTower(model).encode(pixels), whole) < TOLERANCE
 
 
@@ -94,7 +94,7 @@ def test_tables_are_made_once_and_kept_within_their_bound(model: Qwen3VLModel, m
     small = tables.of(4, 6)
     assert tables.of(4, 6) is small
     most = 3 * sum(table.nbytes for table in small)
-    monkeypatch.setattr(tower_tables, "MAX_BYTES", most)
+    monkeypatch.setattr(tower_block, "MAX_BYTES", most)
     for width in (2, 4, 8, 10, 12):
         tables.of(4, width)
     assert tables.num_bytes <= most
