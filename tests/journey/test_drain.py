@@ -102,8 +102,9 @@ def is_accepting(url: str) -> bool:
 
 
 def test_who_was_accepted_is_answered(going: Going) -> None:
-    first = going.ask_slowly(2.0)
+    first = going.ask_slowly(6.0)
     asked = [first, *(Asking(going.server.url) for _ in range(MANY))]  # some at either front
+    until(lambda: going.server.metric("cenote_queue_inputs") >= MANY, "those behind the first")
     going.term()
     assert [one.answer().status_code for one in asked] == [200] * len(asked)
     assert going.exit_code() == 0
