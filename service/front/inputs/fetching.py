@@ -4,8 +4,10 @@ Runs on the event loop, inside the request's place in the queue and its deadline
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from schemas.content.audio import AudioUrlPart
 from schemas.content.file import FilePart
@@ -25,6 +27,9 @@ from service.media.fetch.policy import FetchPolicy
 from service.media.fetch.url import UrlError, parse_url
 from service.media.source import scheme_of
 from service.settings import Settings
+
+FetchStep = Callable[[Lease], Coroutine[Any, Any, None]]
+"""Fetches or opens media of one request, which has this lease in the queue."""
 
 
 @dataclass(slots=True)
@@ -98,74 +103,56 @@ class Fetching:
         )
         return cls(fetcher, settings.max_media_bytes)
 
-    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "UrlFetch | None":
-        """Return the fetch of a request's media; None when no part has a URL."""
+    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> FetchStep | None:
+        """Return the fetch of a request's media, which `fetch` does; None when no part has a URL."""
         first: dict[str, ErrorLocation] = {}
         for place in places:
             for url, location in _sources(media, place):
                 if scheme_of(url) in ("http", "https"):
                     first.setdefault(url, location)
-        return UrlFetch(self.fetcher, self.max_request_bytes, media, first, per_item) if first else None
+        return partial(self.fetch, media, first, per_item) if first else None
 
-
-@dataclass(frozen=True, slots=True)
-class UrlFetch:
-    """The fetch of the URLs of one request.
-
-    Attributes:
-        fetcher: of all requests.
-        max_bytes: of all files together.
-        media: gets the files, or with `per_item` their errors.
-        locations: where each URL stands first.
-        per_item: a file that fails leaves the others alone.
-    """
-
-    fetcher: Fetcher
-    max_bytes: int
-    media: MediaReader
-    locations: Mapping[str, ErrorLocation]
-    per_item: bool
-
-    async def run(self, lease: Lease) -> None:
-        """Fetch every URL, concurrently.
+    async def fetch(
+        self, media: MediaReader, locations: Mapping[str, ErrorLocation], per_item: bool, lease: Lease
+    ) -> None:
+        """Fetch every URL of a request, concurrently.
 
         Args:
+            media: gets the files, or with `per_item` their errors.
+            locations: where each URL stands first.
+            per_item: a file that fails leaves the others alone.
             lease: of the request, in the queue.
 
         Raises:
             MediaError: of the first URL in the request that failed, unless `per_item`.
             UnavailableError: the queue holds too many bytes.
         """
-        found = self.media.fetched
-        found |= {url: error for url in self.locations if (error := self._refusal(url)) is not None}
-        if not self.per_item:
-            self._raise_first()
-        budget = ByteBudget(self.max_bytes, lease)
-        tasks = [asyncio.create_task(self._fetch(url, budget)) for url in self.locations if url not in found]
+        found = media.fetched
+        found |= {url: error for url in locations if (error := self._refusal(url)) is not None}
+        if not per_item:
+            _raise_first(found, locations)
+        budget = ByteBudget(self.max_request_bytes, lease)
+
+        async def fetch_one(url: str) -> None:
+            try:
+                found[url] = await self.fetcher.fetch(parse_url(url), media.salt, budget.take)
+                metrics.MEDIA_FETCHES.labels("fetched").inc()
+            except MediaError as error:
+                metrics.MEDIA_FETCHES.labels("failed").inc()
+                found[url] = error
+                if not per_item:
+                    raise
+                error.without_frames()
+
+        tasks = [asyncio.create_task(fetch_one(url)) for url in locations if url not in found]
         try:
             await asyncio.gather(*tasks)
         except MediaError:
-            self._raise_first()
+            _raise_first(found, locations)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _fetch(self, url: str, budget: ByteBudget) -> None:
-        try:
-            self.media.fetched[url] = await self.fetcher.fetch(parse_url(url), self.media.salt, budget.take)
-            metrics.MEDIA_FETCHES.labels("fetched").inc()
-        except MediaError as error:
-            metrics.MEDIA_FETCHES.labels("failed").inc()
-            self.media.fetched[url] = error
-            if not self.per_item:
-                raise
-            error.without_frames()
-
-    def _raise_first(self) -> None:
-        for url, location in self.locations.items():
-            if isinstance(error := self.media.fetched.get(url), MediaError):
-                location.refuse(error.code, error.message)
 
     def _refusal(self, text: str) -> MediaError | None:
         """Check a URL before anything is sent to a network."""
@@ -175,6 +162,12 @@ class UrlFetch:
             metrics.MEDIA_FETCHES.labels("refused").inc()
             return MediaError("media_source_refused", f"The URL of the media: {error}.")
         return None
+
+
+def _raise_first(found: Mapping[str, bytes | MediaError], locations: Mapping[str, ErrorLocation]) -> None:
+    for url, location in locations.items():
+        if isinstance(error := found.get(url), MediaError):
+            location.refuse(error.code, error.message)
 
 
 def _sources(media: MediaReader, place: PlacedMedia) -> Iterator[tuple[str, ErrorLocation]]:

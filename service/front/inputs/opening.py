@@ -138,43 +138,35 @@ def file_kind(place: PlacedMedia) -> FileKind | None:
     return "video" if is_file(place) else None
 
 
-@dataclass(frozen=True, slots=True)
-class FileOpening:
-    """The opening of the video files, the audio files, or the PDFs, of one request.
+async def open_files(
+    opener: Opener, media: MediaReader, places: Sequence[PlacedMedia], per_item: bool, _: Lease
+) -> None:
+    """Open the video files, the audio files, or the PDFs, of one request concurrently.
 
-    Attributes:
+    Args:
         opener: of their kind.
         media: gets the opened files, or with `per_item` their errors.
         places: of the files.
         per_item: a file that fails leaves the others alone.
+
+    Raises:
+        MediaError: of the first file that failed, unless `per_item`.
     """
-
-    opener: Opener
-    media: MediaReader
-    places: Sequence[PlacedMedia]
-    per_item: bool
-
-    async def run(self, _: Lease) -> None:
-        """Open the files concurrently.
-
-        Raises:
-            MediaError: of the first file that failed, unless `per_item`.
-        """
-        opening: list[asyncio.Task[OpenVideo | OpenAudio | OpenPage]] = [
-            asyncio.create_task(self.opener.open(self.media, place)) for place in self.places
-        ]
-        try:
-            for place, task in zip(self.places, opening, strict=True):
-                try:
-                    self.media.opened[place.param] = await task
-                except MediaError as error:
-                    if not self.per_item:
-                        raise
-                    self.media.opened[place.param] = error.without_frames()
-        finally:
-            for task in opening:
-                task.cancel()
-            await asyncio.gather(*opening, return_exceptions=True)
+    opening: list[asyncio.Task[OpenVideo | OpenAudio | OpenPage]] = [
+        asyncio.create_task(opener.open(media, place)) for place in places
+    ]
+    try:
+        for place, task in zip(places, opening, strict=True):
+            try:
+                media.opened[place.param] = await task
+            except MediaError as error:
+                if not per_item:
+                    raise
+                media.opened[place.param] = error.without_frames()
+    finally:
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
 
 
 def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: SourceKind) -> tuple[bytes, bytes]:

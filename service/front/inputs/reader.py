@@ -6,6 +6,7 @@ No pixel is decoded here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
@@ -15,9 +16,9 @@ from service.errors import InputError, ServiceError
 from service.fairness import Steps
 from service.front.inputs.checking import FIRST_CHARS, broken_text, refuse_media_uris, refuse_modality, uri_kind
 from service.front.inputs.conversations import read_conversation
-from service.front.inputs.fetching import Fetching, UrlFetch
+from service.front.inputs.fetching import Fetching, FetchStep
 from service.front.inputs.media_reader import MediaReader, MediaRules
-from service.front.inputs.opening import FileKind, FileOpening, Opener, file_kind
+from service.front.inputs.opening import FileKind, Opener, file_kind, open_files
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
 from service.front.inputs.sources import (
     CUT_SIDES,
@@ -144,16 +145,14 @@ class InputReader:
             per_item=per_item,
         )
 
-    def fetch_steps(
-        self, media: MediaReader, places: Sequence[PlacedMedia], *, per_item: bool
-    ) -> list[UrlFetch | FileOpening]:
+    def fetch_steps(self, media: MediaReader, places: Sequence[PlacedMedia], *, per_item: bool) -> list[FetchStep]:
         """Return what has to be fetched and opened, in this order, before the media of a job are read."""
-        steps: list[UrlFetch | FileOpening] = []
+        steps: list[FetchStep] = []
         if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=per_item)):
             steps.append(fetch)
         for kind, opener in self.openers.items():
             if files := [place for place in places if file_kind(place) == kind]:
-                steps.append(FileOpening(opener, media, files, per_item))
+                steps.append(partial(open_files, opener, media, files, per_item))
         return steps
 
     def prompts(self, job: Job, media: MediaReader, part: range) -> Steps[list[Prompt | ServiceError]]:

@@ -235,7 +235,7 @@ class Embedder:
                 has_fetched = True
                 with stage("fetch"):
                     for fetch in fetches:
-                        await fetch.run(lease)
+                        await fetch(lease)
         with stage("prepare"):
             steps = self._reader.prompts(job, media, every)
             if not places and is_short(read):

@@ -46,7 +46,7 @@ def run(
     places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, ImageUrlPart(image_url=url)) for i, url in enumerate(urls)]
     step = fetching.step(images, places, per_item=per_item)
     if step is not None:
-        asyncio.run(step.run(place or Mock()))
+        asyncio.run(step(place or Mock()))
     return images
 
 
