@@ -5,13 +5,12 @@ request repeats it; an input that failed counts nothing but `num_inputs`. With l
 with the tokens that it repeats of the one before.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
 from service.outputs.block import Vector
-from service.prompt.prompt import Placeholder, Prompt
+from service.prompt.prompt import Prompt
 
 
 @dataclass(slots=True)
@@ -54,11 +53,7 @@ class InputCounts:
             self.num_truncated += sum(one.truncated for one in prompt.chunks)
         elif prompt.truncated:
             self.num_truncated += 1
-        if prompt.placeholders:
-            self._add_media(prompt.placeholders)
-
-    def _add_media(self, placeholders: Sequence[Placeholder]) -> None:
-        for placeholder in placeholders:
+        for placeholder in prompt.placeholders:
             kind = placeholder.item.kind
             if kind == "audio":
                 self.num_audio_tokens += placeholder.length

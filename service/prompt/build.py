@@ -227,30 +227,27 @@ class PromptBuilder:
         for piece in pieces:
             if isinstance(piece, TokenPiece):
                 buffer.token_ids.append(piece.token_id)
-            elif isinstance(piece, ImagePiece):
+                continue
+            if isinstance(piece, ImagePiece):
                 item, num_pads = piece.item, piece.item.num_tokens
                 buffer.placeholders.append(Placeholder(len(buffer.token_ids), num_pads, item.grid_thw, item))
                 buffer.token_ids += [self._pads[item.kind]] * num_pads
-            else:
-                self._add_text(buffer, piece, budget)
+                continue
+            if piece.cuttable and piece.user_start is not None:
+                stop, first = len(piece.text) - piece.num_after, len(buffer.token_ids)
+                token_ids, own = self._tokenizer.encode_between(
+                    piece.text, piece.user_start, stop, parse_special=self._strict
+                )
+                buffer.cuttable.append(range(first + own.start, first + own.stop))
+            else:  # the template's own words, and instructions, which most requests have in common
+                repeats = len(piece.text) <= MAX_REPEATED_CHARS
+                token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
+            buffer.token_ids += token_ids
+            if self._strict and piece.user_start is not None:
+                self._refuse_media_tokens(token_ids, budget)
         if has_ends:
             buffer.token_ids += self._tokenizer.tail_token_ids
         return buffer
-
-    def _add_text(self, buffer: PromptBuffer, piece: TextPiece, budget: TokenBudget) -> None:
-        if piece.cuttable and piece.user_start is not None:
-            stop = len(piece.text) - piece.num_after
-            token_ids, own = self._tokenizer.encode_between(
-                piece.text, piece.user_start, stop, parse_special=self._strict
-            )
-            first = len(buffer.token_ids)
-            buffer.cuttable.append(range(first + own.start, first + own.stop))
-        else:  # the template's own words, and instructions, which most requests have in common
-            repeats = len(piece.text) <= MAX_REPEATED_CHARS
-            token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
-        buffer.token_ids += token_ids
-        if self._strict and piece.user_start is not None:
-            self._refuse_media_tokens(token_ids, budget)
 
     def _token_ids(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
