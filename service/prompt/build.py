@@ -160,8 +160,8 @@ class PromptBuilder:
         """
         frame = self._make_frame(like)
         assert frame is not None  # the profile offers late chunking
-        check_special = self._refuse_media_tokens if self._strict else None
-        return LateChunks(frame, self._tokenizer, truncation, self._profile.max_tokens, params, check_special)
+        limit, refuse = self._profile.max_tokens, self._refuse_media_tokens
+        return LateChunks(frame, self._tokenizer, truncation, limit, params, refuse, self._strict)
 
     def _has_ends(self, conversation: Conversation, role: PromptRole) -> bool:
         """True if the tokenizer's own tokens stand around a text."""

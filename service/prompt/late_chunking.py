@@ -69,7 +69,8 @@ class LateChunks:
         truncation: Truncation,
         model_limit: int,
         params: Sequence[str],
-        check_special: Callable[[Sequence[int], TokenBudget], None] | None,
+        check_special: Callable[[Sequence[int], TokenBudget], None],
+        is_strict: bool,
     ) -> None:
         """Take no chunk yet.
 
@@ -78,7 +79,8 @@ class LateChunks:
             truncation: of a window; what a chunk has beyond it by itself is cut, or refused.
             model_limit: the model's longest prompt.
             params: the path of each chunk.
-            check_special: refuses tokens of a chunk; None: special tokens are read as characters.
+            check_special: refuses tokens of a chunk where `is_strict`.
+            is_strict: special tokens are read as such, and not as characters.
         """
         self._frame = frame
         self._tokenizer = tokenizer
@@ -87,6 +89,7 @@ class LateChunks:
         self._model_limit = model_limit
         self._params = params
         self._check_special = check_special
+        self._is_strict = is_strict
         self._num_around = len(frame.before) + len(frame.after)
         self._header: list[int] = []
         self._chunks: list[list[int]] = []
@@ -135,9 +138,7 @@ class LateChunks:
         """The first chunk is read together with what the template puts in front of a text, as an ordinary one is."""
         header = self._frame.header
         whole = header + text
-        token_ids, own = self._tokenizer.encode_between(
-            whole, len(header), len(whole), parse_special=self._check_special is not None
-        )
+        token_ids, own = self._tokenizer.encode_between(whole, len(header), len(whole), parse_special=self._is_strict)
         (alone,) = self._encode([header])
         same = takewhile(lambda pair: pair[0] == pair[1], zip(alone, token_ids, strict=False))
         self._header = [one for one, _ in same]  # a last blank of it may be part of the text's first token
@@ -146,7 +147,7 @@ class LateChunks:
     def _take(self, token_ids: list[int], num_fixed: int) -> None:
         """Cut a chunk, which has the header in front, to what fits by itself."""
         budget = self._budget(len(self._chunks))
-        if self._check_special is not None:
+        if self._is_strict:
             self._check_special(token_ids, budget)
         num_excess = self._num_around + len(token_ids) - self._limit
         if num_excess > 0:
@@ -183,6 +184,6 @@ class LateChunks:
         return TokenBudget(self._truncation, self._limit, self._model_limit, self._params[index], index)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        if self._check_special is None:
+        if not self._is_strict:
             return self._tokenizer.encode_each(texts)
         return [self._tokenizer.encode(text, parse_special=True).ids for text in texts]

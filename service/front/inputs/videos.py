@@ -47,15 +47,15 @@ class FrameList:
     indices: Sequence[int]
     times: Sequence[float] = ()
 
-    def times_s(self, fps: float | None) -> tuple[float, ...]:
+    def times_s(self, fps: float) -> tuple[float, ...]:
         """Return the time of each pair: by its frames' times, or at `fps` frames a second of the whole list.
 
-        Without a rate the reference counts the frames that it took, as if they were all.
+        Without a rate, 0, the reference counts the frames that it took, as if they were all.
         """
         if self.times:
             times = list(self.times)
             return pair_times(times + times[-1:] * (len(times) % 2), 1.0)
-        indices = list(range(len(self.indices))) if fps is None else list(self.indices)
+        indices = list(range(len(self.indices))) if not fps else list(self.indices)
         if len(indices) % 2:
             indices.append(indices[-1] + 1)
         return pair_times(indices, fps or FPS_OF_LIST)
@@ -83,7 +83,7 @@ def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
     pairs = open_frames(
         encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt, are_of_file=are_of_file
     )
-    return Video(pairs, listed.times_s(part.fps))
+    return Video(pairs, listed.times_s(part.fps or 0.0))
 
 
 def is_file(place: PlacedMedia) -> bool:

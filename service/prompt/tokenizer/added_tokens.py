@@ -105,20 +105,20 @@ class Embedded(NamedTuple):
     dropped: tuple[str, ...]
 
 
-def with_embeddings(content: dict[str, Any], num_rows: int | None, path: Path) -> Embedded:
+def with_embeddings(content: dict[str, Any], num_rows: int, path: Path) -> Embedded:
     """Leave added tokens out that have no embedding.
 
     Args:
-        num_rows: of the embedding; None: not known.
+        num_rows: of the embedding.
         path: the file, for the error.
 
     Raises:
         CheckpointError: a token that is not added has none, and any text may come to it.
     """
     added, model = content.get("added_tokens", []), content["model"]
-    beyond = {one["content"]: one["id"] for one in added if num_rows is not None and one["id"] >= num_rows}
+    beyond = {one["content"]: one["id"] for one in added if one["id"] >= num_rows}
     vocab = model.get("vocab") or {}
-    if num_rows is None or (not beyond and len(vocab) <= num_rows and max(_ids(vocab), default=0) < num_rows):
+    if not beyond and len(vocab) <= num_rows and max(_ids(vocab), default=0) < num_rows:
         return Embedded(content, ())
     entries = vocab.items() if isinstance(vocab, dict) else ((piece[0], i) for i, piece in enumerate(vocab))
     for text, token_id in entries:

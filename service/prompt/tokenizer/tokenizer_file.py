@@ -4,6 +4,7 @@ In: a folder. Out: a `Tokenizer`, and what kind it is. Knows no template and no 
 """
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ class TokenizerFile:
         if added != content.get("added_tokens", []):
             content = content | {"added_tokens": added}
         rows = files.num_embedded if (folder / "config.json").is_file() else None
-        content, dropped = with_embeddings(content, rows, path)
+        content, dropped = with_embeddings(content, rows or sys.maxsize, path)
         content = as_its_class_ends(name, named, content, token_ids(content), find_settings(files).processor)
         content = with_markers(content, markers)
         return cls(path, content, lower_case, content != written, dropped)
