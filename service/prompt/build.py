@@ -143,7 +143,7 @@ class PromptBuilder:
         buffer = self._tokenize(pieces, has_ends, budget)
         if len(buffer.token_ids) > limit:
             buffer.truncate(budget, self._profile.cutting)
-        if is_text:
+        if is_text and self._profile.padding.num_tokens:
             buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."

@@ -130,7 +130,7 @@ Opener = VideoOpener | AudioOpener | PageOpener
 
 
 def file_kind(place: PlacedMedia) -> FileKind | None:
-    """The kind of file that a part is; images, and frames in a list, are opened when they are read."""
+    """The kind of file that a part is, which is no image; frames in a list are opened when they are read."""
     if isinstance(place.part, FilePart):
         return "page"
     if isinstance(place.part, AudioPart):

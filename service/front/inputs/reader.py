@@ -29,7 +29,7 @@ from service.front.inputs.sources import (
     groups,
     line_input,
 )
-from service.front.job import Job, JobInput, PlacedMedia, PromptOptions
+from service.front.job import ImagePart, Job, JobInput, PlacedMedia, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.media.item import TensorDtype
@@ -150,9 +150,10 @@ class InputReader:
         steps: list[FetchStep] = []
         if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=per_item)):
             steps.append(fetch)
-        for kind, opener in self.openers.items():
-            if files := [place for place in places if file_kind(place) == kind]:
-                steps.append(partial(open_files, opener, media, files, per_item))
+        files = [place for place in places if not isinstance(place.part, ImagePart)]  # images are opened when read
+        for kind, opener in self.openers.items() if files else ():
+            if own := [place for place in files if file_kind(place) == kind]:
+                steps.append(partial(open_files, opener, media, own, per_item))
         return steps
 
     def prompts(self, job: Job, media: MediaReader, part: range) -> Steps[list[Prompt | ServiceError]]:
