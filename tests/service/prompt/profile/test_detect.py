@@ -103,24 +103,14 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
         ({"matryoshka_dimensions": [0, 64]}, r"\[0, 64\]"),
         ({"matryoshka_dimensions": [256]}, r"\[256\]"),
         ({"matryoshka_dimensions": "64"}, "'64'"),
-    ],
-)
-def test_a_checkpoint_that_cannot_be_served_rightly_stops_the_start(
-    variant: Variant, keys: dict[str, object], said: str
-) -> None:
-    with pytest.raises(CheckpointError, match=said):
-        load_profile(variant(lambda config: config.update(keys)))
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
         ({"text_config": {"rope_scaling": {"type": "dynamic", "factor": 2}}}, "rope type dynamic; supported: default"),
         ({"rope_scaling": {"type": "ntk", "factor": 2}}, "rope type ntk; supported: default"),
         ({"rope_parameters": {"full_attention": {"rope_type": "longrope"}}}, "rope type longrope; supported"),
     ],
 )
-def test_a_rope_that_depends_on_the_batch_stops_the_start(variant: Variant, keys: dict[str, object], said: str) -> None:
+def test_a_checkpoint_that_cannot_be_served_rightly_stops_the_start(
+    variant: Variant, keys: dict[str, object], said: str
+) -> None:
     with pytest.raises(CheckpointError, match=said):
         load_profile(variant(lambda config: config.update(keys)))
 
