@@ -192,7 +192,7 @@ def images(answer: httpx.Response) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_each_image_has_the_vector_of_its_page_and_is_encoded_once_for_both(reader: LiveServer) -> None:
-    file, before = pdf(3, slide, (720, 405)), reader.metric("cenote_vision_encodes_total")
+    file, before = pdf(3, slide, (640, 360)), reader.metric("cenote_vision_encodes_total")
     got = reader.vectors(body(*images(ask(reader, file, model="builtin"))))
     pages = reader.vectors(body(*(page_part(file, page) for page in (1, 2, 3))))
     np.testing.assert_allclose(got, pages, rtol=0, atol=TOLERANCE)
