@@ -14,7 +14,8 @@ from service.errors import ServiceError
 from service.fairness.threads import all_at_once
 from service.front.admission.budget import ANSWERS, Budget, Lease
 from service.front.admission.key_file import ApiKey, hash_key
-from service.front.admission.shared_table import Load, SharedTable
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids, UuidStore

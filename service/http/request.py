@@ -23,7 +23,7 @@ from service.accounting import Stages, stage
 from service.errors import InputError
 from service.front.admission.budget import Lease
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.shared_table import ONE_BODY, ONE_MORE, Load
+from service.front.admission.load import ONE_BODY, ONE_MORE, Load
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller, Tenant
 from service.front.usage import InputCounts

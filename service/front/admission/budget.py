@@ -17,7 +17,8 @@ from typing import NamedTuple, Self
 
 from schemas.errors import ErrorCode
 from service.errors import DeadlineError, UnavailableError
-from service.front.admission.shared_table import NOTHING, Load, Published, Row, SharedTable
+from service.front.admission.load import NOTHING, Load
+from service.front.admission.shared_table import Published, Row, SharedTable
 from service.front.tenant import SERVICE, Caller, Tenant
 
 EVERYBODY = SERVICE.tenant

@@ -9,7 +9,7 @@ import asyncio
 from schemas.limits import MAX_INPUTS
 from service.front.admission.budget import Budget, Lease
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.shared_table import Load
+from service.front.admission.load import Load
 
 POLL_S = 0.02
 """Interval of checks of the service's queue, which has no notifications."""

@@ -13,7 +13,7 @@ from service.fairness import Steps
 from service.fairness.threads import FairThreads, all_at_once
 from service.front.admission.budget import Budget, Lease, TimedLease
 from service.front.admission.forward_rate import ForwardRate
-from service.front.admission.shared_table import Load
+from service.front.admission.load import Load
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import PartSize, most_tokens, parts_of

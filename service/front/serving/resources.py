@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from service import metrics
 from service.decode.start import Decoders
 from service.front.admission.budget import ANSWERS, QUEUE, Budget
-from service.front.admission.shared_table import Load
+from service.front.admission.load import Load
 from service.front.engine_client.front_link import FrontLink
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.uuids import UuidStore

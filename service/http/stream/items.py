@@ -16,7 +16,7 @@ from schemas.errors import RuleError
 from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads, LoopTimeSlices
-from service.front.admission.shared_table import Load
+from service.front.admission.load import Load
 from service.http.request import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import InputLine
 

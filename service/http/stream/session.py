@@ -21,7 +21,7 @@ from schemas.errors import RuleError
 from service import metrics
 from service.accounting import EVERYONE, NOTED, Stages, stage
 from service.errors import ModelError, ServiceError, UnavailableError
-from service.front.admission.shared_table import NOTHING, ONE_MORE, Load
+from service.front.admission.load import NOTHING, ONE_MORE, Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import InputResult
 from service.front.serving.model_serving import Online

@@ -11,7 +11,8 @@ import pytest
 
 from service.errors import UnavailableError
 from service.front.admission.budget import ANSWERS, EVERYBODY, QUEUE, SMALL_BYTES, Budget, Kind, Lease
-from service.front.admission.shared_table import ONE_BODY, ONE_MORE, Load, SharedRows, SharedTable
+from service.front.admission.load import ONE_BODY, ONE_MORE, Load
+from service.front.admission.shared_table import SharedRows, SharedTable
 from service.front.tenant import Tenant
 
 LIMITS = Load(10, 100, 1000)

@@ -3,7 +3,8 @@
 import pytest
 
 from service.front.admission.budget import EVERYBODY, QUEUE, Budget, DrainRate
-from service.front.admission.shared_table import Load, SharedTable
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
 
 
 def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:

@@ -14,7 +14,8 @@ from service.errors import UnavailableError
 from service.front.admission.budget import ANSWERS, EVERYBODY, QUEUE, SMALL_BYTES, Budget
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.shared_table import Load, SharedRows, SharedTable
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedRows, SharedTable
 from service.front.hub.hosted_front import HostedFront
 from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
@@ -206,7 +207,8 @@ from service.errors import UnavailableError
 from service.front.admission.budget import EVERYBODY, QUEUE, Budget
 from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.shared_table import Load, SharedTable
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
 table = SharedTable.inherited(int(sys.argv[1]), int(sys.argv[2]))
 queue = Budget(QUEUE, Load(8, 1000, 1000), table)
 key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), table)

@@ -9,7 +9,8 @@ from service.errors import UnavailableError
 from service.front.admission.budget import EVERYBODY, QUEUE, Budget
 from service.front.admission.key_file import ApiKey
 from service.front.admission.key_meter import KeyMeter
-from service.front.admission.shared_table import NOTHING, ONE_MORE, Load, SharedRows, SharedTable
+from service.front.admission.load import NOTHING, ONE_MORE, Load
+from service.front.admission.shared_table import SharedRows, SharedTable
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.tenant import Tenant
 

@@ -7,7 +7,8 @@ import pytest
 
 from service.errors import DeadlineError, UnavailableError
 from service.front.admission.budget import QUEUE, Budget, TimedLease
-from service.front.admission.shared_table import Load, SharedTable
+from service.front.admission.load import Load
+from service.front.admission.shared_table import SharedTable
 from service.front.tenant import SERVICE, Caller
 
 LONG_S = 60.0

@@ -14,7 +14,7 @@ from service.accounting import NOTED, Stages, stage
 from service.errors import DeadlineError, ModelError, ServiceError, UnavailableError
 from service.fairness import Steps
 from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
-from service.front.admission.shared_table import Load
+from service.front.admission.load import Load
 from service.front.hub.hosted_front import HostedFront
 from service.front.job import EmbeddedInput, EmbedResult, InputResult, Job
 from service.front.serving.embedder import SMALL_CHARS, Embedder
