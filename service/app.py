@@ -22,7 +22,7 @@ from service.http.middleware.guard import Guard
 from service.http.middleware.tracing import Tracing
 from service.http.route_table import ROUTE_HANDLERS
 from service.http.routes.health import get_metrics
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 def create_app(settings: Settings, link: FrontLink, open_host: OpenHost = LocalEngine) -> tuple[ASGIApp, Serving]:

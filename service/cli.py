@@ -29,9 +29,9 @@ from service.http.server.listening import (
 )
 from service.http.server.server import DrainingServer
 from service.prompt.detect import load_profile
-from service.serve_arguments import add_settings
-from service.setting_sources import load_settings, unknown_flag
-from service.settings import FIELDS, Settings, SettingsError
+from service.settings.serve_arguments import add_settings
+from service.settings.setting_sources import load_settings, unknown_flag
+from service.settings.settings import FIELDS, Settings, SettingsError
 
 logger = logging.getLogger("cenote.cli")
 

@@ -13,8 +13,8 @@ from schemas.parsing.paths import expectation, types_at
 from service import engine_series, metrics
 from service.accounting import LoopHistogram, TenantCounts
 from service.reference.markdown import table
-from service.serve_arguments import default_of, flag_of, meaning, setting_groups
-from service.setting_sources import PREFIX
+from service.settings.serve_arguments import default_of, flag_of, meaning, setting_groups
+from service.settings.setting_sources import PREFIX
 
 SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make docs`. Do not edit. -->
 

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from schemas.errors import ERROR_CODES
 from service.accounting import DEFERRED, ENGINE_STAGES, STAGES, LoopHistogram, TenantCounts
-from service.settings import FIELDS, Settings
+from service.settings.settings import FIELDS, Settings
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter
 

@@ -6,7 +6,7 @@ from typing import TypedDict
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.decode.page_decoder import PageDecoder
-from service.settings import Settings
+from service.settings.settings import Settings
 from service.workers.programs import has_codecs, has_pdfium
 
 MAX_EARLY = 4

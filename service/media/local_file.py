@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 REFUSED = (
     "This is a `file:` URL that this server does not open: expected `file:///` and the absolute path of "

@@ -19,7 +19,7 @@ from service.http.server.peers import Tally
 from service.ipc.channel import AsyncChannel
 from service.ipc.descriptors import open_passing, pass_descriptors
 from service.processes.messages import Answered, Questions, StartFront, ToMain
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.main")
 

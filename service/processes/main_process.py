@@ -29,7 +29,7 @@ from service.http.server.listening import (
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
 from service.processes.messages import Answered, AskSeries, AskUuid, ConnectionsChanged, Failed, FrontServing, ToMain
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.main")
 

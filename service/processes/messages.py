@@ -11,7 +11,7 @@ from itertools import count
 import msgspec
 
 from service.front.engine_client.front_link import EngineNews, EngineReport
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 class ProcessMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -21,7 +21,7 @@ from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
 from service.outputs.ask import Wanted
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import own_uuids, prompts_of
 
 

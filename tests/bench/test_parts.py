@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from service.checkpoint.hub import CHECKPOINT
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.bench.agreement import check_agreement
 from tests.bench.checkpoint import RERANKER, minilm
 from tests.bench.parts.all_parts import GROUPS, PARTS

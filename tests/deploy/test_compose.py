@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from service.setting_sources import PREFIX, load_settings
-from service.settings import Settings
+from service.settings.setting_sources import PREFIX, load_settings
+from service.settings.settings import Settings
 from tests.deploy.tools import DEPLOY, run
 
 FILES = sorted(DEPLOY.glob("compose*.yaml"))

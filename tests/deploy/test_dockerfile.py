@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 import pytest
 import torch
 
-from service.setting_sources import PREFIX, load_settings
+from service.settings.setting_sources import PREFIX, load_settings
 from tests.deploy.tools import DEPLOY, ROOT, run
 
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from service.front.hub.engine_keeper import LOAD_S
-from service.setting_sources import load_settings
-from service.settings import Settings, SettingsError
+from service.settings.setting_sources import load_settings
+from service.settings.settings import Settings, SettingsError
 from tests.deploy import rendered
 from tests.deploy.rendered import K8S, OVERLAYS, Object
 from tests.deploy.tools import run

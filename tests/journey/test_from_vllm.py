@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import npy_bytes
 from tests.conftest import LiveServer, image
 from tests.recipe import RECIPES

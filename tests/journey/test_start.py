@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from service.serve_arguments import GROUPS
-from service.settings import FIELDS
+from service.settings.serve_arguments import GROUPS
+from service.settings.settings import FIELDS
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, plain_environ
 
 pytestmark = pytest.mark.slow  # each starts a program, and several a server

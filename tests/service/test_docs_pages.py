@@ -6,7 +6,7 @@ import pytest
 
 from service import metrics
 from service.docs_pages import render_metrics, render_settings
-from service.settings import FIELDS
+from service.settings.settings import FIELDS
 from tests.conftest import ROOT
 
 DOCS = ROOT / "docs"

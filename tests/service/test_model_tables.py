@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from service.cli import main
-from service.model_tables import OF_ONE_MODEL
-from service.serve_arguments import add_settings
-from service.setting_sources import load_settings
-from service.settings import Settings, SettingsError
+from service.settings.model_tables import OF_ONE_MODEL
+from service.settings.serve_arguments import add_settings
+from service.settings.setting_sources import load_settings
+from service.settings.settings import Settings, SettingsError
 from tests.conftest import ROOT
 
 FILE = """

@@ -6,8 +6,8 @@ import pytest
 from msgspec import inspect
 
 from schemas.parsing.paths import types_at
-from service.setting_sources import load_settings
-from service.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
+from service.settings.setting_sources import load_settings
+from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 NUMBERS = [
     name

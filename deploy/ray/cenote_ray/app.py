@@ -15,7 +15,7 @@ from ray.serve.config import RequestRouterConfig
 
 from cenote_ray.embedder import EmbedderReplica
 from cenote_ray.ingress import IngressWithApp
-from service.setting_sources import load_settings
+from service.settings.setting_sources import load_settings
 
 EMBEDDER = "embedder"
 INGRESS = "ingress"

@@ -18,8 +18,8 @@ from service import logs
 from service.errors import ServiceError
 from service.front.hub.hosted_front import HostedFront
 from service.front.serving.serving import Serving
-from service.setting_sources import load_settings
-from service.settings import Settings
+from service.settings.setting_sources import load_settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.ray")
 

@@ -15,7 +15,7 @@ from service import logs
 from service.app import create_app
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.hub.hosted_front import HostedFront
-from service.setting_sources import load_settings
+from service.settings.setting_sources import load_settings
 
 _built: list[ASGIApp] = []
 """Apps passed between the two steps of a replica's start, which Serve runs one after the other."""

@@ -25,8 +25,8 @@ from service.front.serving.serving import Serving
 from service.front.tenant import ANYONE, Caller
 from service.outputs.dense import DenseAsk
 from service.outputs.kinds import check_fits
-from service.setting_sources import load_settings
-from service.settings import SettingsError
+from service.settings.setting_sources import load_settings
+from service.settings.settings import SettingsError
 
 TICK_S = 0.05
 MAX_WAITS = 60

@@ -16,7 +16,7 @@ from service.front.admission.key_file import ApiKey, hash_key, read_key_file
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.shared_table import SharedTable
 from service.front.tenant import Tenant
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 logger = logging.getLogger("cenote.keys")
 

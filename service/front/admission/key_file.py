@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 KEY_PREFIX = "cen_"
 """Prefix of all keys, by which scanners for leaked secrets recognize them."""

@@ -20,7 +20,7 @@ from service.front.tenant import Caller
 from service.ipc.messages import Ready
 from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 class PromptEngine(Protocol):

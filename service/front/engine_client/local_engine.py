@@ -26,7 +26,7 @@ from service.media.media_item import MediaItem
 from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 
 ARENA_SHARE = 4
 """Media of one group may take this fraction of the arena, so that several requests decode side by side."""

@@ -38,7 +38,7 @@ from service.front.served_model import name_of
 from service.ipc.arena import create_shared_file
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import Broken, EngineMessage, Ping, Ready, SignOfLife, Start, StepReport
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.supervisor")
 

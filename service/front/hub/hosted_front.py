@@ -9,7 +9,7 @@ from service.front.engine_client.front_link import EngineNews, EngineReport, Fol
 from service.front.hub.engine_lines import EngineLink
 from service.front.hub.hub import Hub
 from service.front.inputs.uuids import UuidStore
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 class HostedFront:

@@ -12,7 +12,7 @@ from service import metrics
 from service.front.engine_client.front_link import EngineReport
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import HubFront
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 class Hub:

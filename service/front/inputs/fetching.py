@@ -26,7 +26,7 @@ from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
 from service.media.fetch.url import UrlError, parse_url
 from service.media.source import scheme_of
-from service.settings import Settings
+from service.settings.settings import Settings
 
 FetchStep = Callable[[Lease], Coroutine[Any, Any, None]]
 """Fetches or opens media of one request, which has this lease in the queue."""

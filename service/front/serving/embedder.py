@@ -24,7 +24,7 @@ from service.front.serving.resources import Resources
 from service.front.tenant import SERVICE, Caller
 from service.outputs.ask import Asks
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 
 T = TypeVar("T")
 

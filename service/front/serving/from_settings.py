@@ -15,7 +15,7 @@ from service.media.item import ImageReadOptions, parse_color
 from service.media.key import features_origin
 from service.media.video.video_file import VideoLimits
 from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:

@@ -30,7 +30,7 @@ from service.ipc.messages import Ready
 from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION, VIDEO_VERSION
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.serving")
 

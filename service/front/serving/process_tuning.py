@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from service import metrics
-from service.settings import Settings
+from service.settings.settings import Settings
 
 try:
     from uvloop import new_event_loop

@@ -15,7 +15,7 @@ from service.front.inputs.fetching import Fetching
 from service.front.inputs.uuids import UuidStore
 from service.front.serving.process_tuning import available_cores
 from service.media.local_file import LocalFiles
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 
 SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
 

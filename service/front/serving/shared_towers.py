@@ -22,7 +22,7 @@ import msgspec
 from service.checkpoint.tower_files import same_towers
 from service.fairness.threads import in_daemon_thread
 from service.front.served_model import ServedModel
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.serving")
 

@@ -18,7 +18,7 @@ from service.errors import InputError
 from service.http.answer_headers import HEADERS
 from service.http.errors import refuse
 from service.http.request import PROBES
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 ANY = "*"
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@,]+")

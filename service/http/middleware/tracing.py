@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from service.accounting import Stages
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 logger = logging.getLogger("cenote.server")
 

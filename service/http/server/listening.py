@@ -28,7 +28,7 @@ from service.http.server.pacing import ChunkTurns, ConnectionLimits
 from service.http.server.peers import PeerRule
 from service.http.server.places import Places
 from service.metrics import Scrape
-from service.settings import Settings
+from service.settings.settings import Settings
 
 logger = logging.getLogger("cenote.server")
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 
 PROXY = ""
 """The peer that all proxies are."""

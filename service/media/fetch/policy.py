@@ -5,7 +5,7 @@ from ipaddress import IPv6Network
 
 from service.media.fetch.address import NAT64_LENGTHS, Address, AddressClass, classify
 from service.media.fetch.url import Host, Url, UrlError, parse_host
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 
 ANY = "*"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.bench.agreement import check_tokens, least_cosine
 from tests.bench.figure import Bar, Figure, ratio
 from tests.bench.parts.part import Part

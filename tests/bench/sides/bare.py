@@ -18,7 +18,7 @@ from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.cpu_tuning import keep_cores
 from service.front.engine_client.local_engine import start_message
 from service.ipc.messages import Media, PixelSlot, Request
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.bench.pipe import answer_forever
 from tests.bench.prompts import PromptReader
 from tests.bench.work import Work

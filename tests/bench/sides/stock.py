@@ -16,7 +16,7 @@ from transformers import Qwen3VLModel
 
 from service.media.image.image_file import ImageFile
 from service.model.qwen3_vl.qwen3_vl import patchify
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.bench.pipe import answer_forever
 from tests.bench.prompts import PromptReader, pixels_of
 

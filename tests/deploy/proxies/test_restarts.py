@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.deploy.proxies.proxy import Proxy
 from tests.faults.server import faulty_environ, slowed

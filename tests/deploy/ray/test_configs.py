@@ -10,7 +10,7 @@ from ray.serve.schema import ServeDeploySchema
 
 from cenote_ray import app
 from cenote_ray.app import EMBEDDER, INGRESS, build
-from service.setting_sources import load_settings
+from service.settings.setting_sources import load_settings
 from tests.deploy.ray.cluster import CONFIG
 
 RAY_SERVICE = CONFIG.with_name("rayservice.yaml")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cenote_ray.rows import RowEmbedder
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 from tests.conftest import LiveServer
 from tests.deploy.ray.cluster import Cluster
 from tests.deploy.ray.conftest import MAX_ONGOING

@@ -9,7 +9,7 @@ import pytest
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.local_file import REFUSED, LocalFiles
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 
 @pytest.fixture

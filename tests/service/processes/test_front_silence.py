@@ -2,7 +2,7 @@
 
 from service.front.admission.shared_table import SharedRows
 from service.processes.front_process import LATE_S, STUCK_S, FrontProcess
-from service.settings import Settings
+from service.settings.settings import Settings
 
 
 def silent_front() -> FrontProcess:

@@ -26,7 +26,7 @@ from service.media.key import (
 )
 from service.media.media_item import MediaItem
 from service.media.resize.image_rule import PixelRule
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import image_bytes
 from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, noise
 

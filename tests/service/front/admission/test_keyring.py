@@ -15,7 +15,7 @@ from service.front.admission import api_keys
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key, new_key, read_key_file
 from service.front.admission.shared_table import SharedTable
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 
 def line(key: str, tenant: str = "acme", **limits: float) -> str:

@@ -21,7 +21,7 @@ from service.front.inputs.fetching import Fetching
 from service.front.serving.serving import Serving
 from service.front.tenant import Tenant
 from service.metrics import REGISTRY
-from service.settings import Settings
+from service.settings.settings import Settings
 
 LIMITS = Load(10, 100, 1000)
 LARGE = 2 * SMALL_BYTES

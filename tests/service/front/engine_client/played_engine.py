@@ -26,7 +26,7 @@ from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Placeholder, Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import image_file, noise
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)

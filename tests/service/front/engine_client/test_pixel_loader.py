@@ -13,7 +13,7 @@ from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import image_bytes, image_file, noise
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)

@@ -19,7 +19,7 @@ from service.ipc.announcements import Announcements
 from service.ipc.channel import frame
 from service.ipc.messages import Pong, Ready, Start, StepReport, StepStarted
 from service.ipc.reports import CacheReport
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.conftest import CHECKPOINT
 
 LOAD_S = 0.2

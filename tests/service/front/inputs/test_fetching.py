@@ -17,7 +17,7 @@ from service.front.tenant import Tenant
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
 from service.prompt.detect import load_profile
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import own_uuids
 from tests.conftest import CHECKPOINT
 from tests.media_host import MediaHost, reply

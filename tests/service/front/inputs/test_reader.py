@@ -18,7 +18,7 @@ from service.front.tenant import SERVICE
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import own_uuids, prompts_of
 from tests.conftest import CHECKPOINT
 

@@ -22,7 +22,7 @@ from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import Piece
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import own_uuids, prompts_of
 from tests.conftest import CHECKPOINT, image
 

@@ -24,7 +24,7 @@ from service.outputs.ask import Asks
 from service.outputs.block import Vector
 from service.outputs.dense import DenseAsk
 from service.prompt.prompt import Prompt
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.service.front.inputs.test_reader import input_reader
 
 READER = input_reader()

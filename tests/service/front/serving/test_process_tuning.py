@@ -35,7 +35,7 @@ STARTED = """
 from threadpoolctl import threadpool_info
 from service.app import create_app
 from service.front.hub.hosted_front import HostedFront
-from service.settings import Settings
+from service.settings.settings import Settings
 create_app(Settings(), HostedFront(Settings()))
 print({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.front.serving.resources import check_shared_cache
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 
 SECRET = "secret-word"
 

@@ -10,7 +10,7 @@ import pytest
 
 from service.front.serving import shared_towers
 from service.front.serving.shared_towers import PREFIX, SharedTowers, remove_abandoned
-from service.settings import Settings
+from service.settings.settings import Settings
 
 OWNER = 1
 
@@ -58,7 +58,8 @@ def test_a_folder_is_there_as_long_as_its_service(only_disk: Path) -> None:
 def test_a_service_that_is_killed_leaves_nothing_to_the_next(only_disk: Path) -> None:
     code = (
         "import sys, tempfile, pathlib; from service.front.serving import shared_towers as t;"
-        "from service.settings import Settings; tempfile.tempdir = sys.argv[1]; t.MEMORY = pathlib.Path('/none');"
+        "from service.settings.settings import Settings;"
+        "tempfile.tempdir = sys.argv[1]; t.MEMORY = pathlib.Path('/none');"
         "one = t.SharedTowers(2, 1); print(one._sharing(Settings()).disk_cache, flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(only_disk)]

@@ -11,7 +11,7 @@ import pytest
 from service.app import create_app
 from service.front.hub.hosted_front import HostedFront
 from service.http.middleware.tracing import FailedExports, Tracing
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 from tests.conftest import CHECKPOINT, LiveServer
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")

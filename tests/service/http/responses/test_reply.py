@@ -16,7 +16,7 @@ from service.fairness.threads import LoopTimeSlices
 from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyParts, in_parts, reply, slices
 from service.http.server.listening import MetricsServer, server_config
 from service.outputs.printing import DeferredValue
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.builders import answer_lease
 
 TURNS = LoopTimeSlices()

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from service.http.middleware.access_log import AccessLog
 from service.http.server.connection import Connection
 from service.http.server.listening import server_config
-from service.settings import Settings
+from service.settings.settings import Settings
 from tests.service.http.middleware.access_lines import access_lines
 
 HEAD = b"POST /v1/embeddings HTTP/1.1\r\nhost: a\r\n"

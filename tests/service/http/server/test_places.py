@@ -7,7 +7,7 @@ import pytest
 
 from service.http.server.peers import PROXY, Arrival, ArrivalVerdict, PeerRule, Tally
 from service.http.server.places import NUM_SPARE, Places
-from service.settings import Settings, SettingsError
+from service.settings.settings import Settings, SettingsError
 
 RULE = PeerRule(max_connections=4, max_of_peer=2)
 
@@ -16,7 +16,7 @@ FEW_FILES = """
 import logging, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1024))
 from service.http.server.listening import allow_descriptors, peer_rule
-from service.settings import Settings
+from service.settings.settings import Settings
 logging.basicConfig(format="%(message)s")
 allow_descriptors(Settings().max_connections)
 print(peer_rule(Settings()).max_connections, peer_rule(Settings(max_connections=100)).max_connections)

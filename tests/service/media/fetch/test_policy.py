@@ -4,7 +4,7 @@ import pytest
 
 from service.media.fetch.policy import parse_host_list
 from service.media.fetch.url import parse_host
-from service.settings import SettingsError
+from service.settings.settings import SettingsError
 
 
 @pytest.mark.parametrize(

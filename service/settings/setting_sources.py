@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from schemas.parsing.paths import expectation, types_at
-from service.model_tables import ModelTable, check_common, named_models
-from service.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
+from service.settings.model_tables import ModelTable, check_common, named_models
+from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 PREFIX = "CENOTE_"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

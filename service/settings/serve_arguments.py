@@ -7,8 +7,8 @@ from pathlib import Path
 from msgspec.structs import FieldInfo
 
 from schemas.parsing.paths import choices, types_at
-from service.setting_sources import PREFIX, UNITS
-from service.settings import FIELDS
+from service.settings.setting_sources import PREFIX, UNITS
+from service.settings.settings import FIELDS
 
 GROUPS = {
     "model": "the model",

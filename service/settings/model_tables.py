@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from service.settings import FIXED, REPLACED, SettingsError
+from service.settings.settings import FIXED, REPLACED, SettingsError
 
 ModelTable = Mapping[str, tuple[str, Any]]
 """Settings by name: each with where it stood, for errors, and its value as it stood there."""
