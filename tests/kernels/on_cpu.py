@@ -28,6 +28,12 @@ def output(
     return DenseAsk(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
 
 
+def packed(dtype: torch.dtype = torch.float32, seed: int = 0, width: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
+    """States of five requests, and where each begins and ends; of the shortest, first and last token are the same."""
+    states = torch.randn(24, width, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return states, torch.tensor([0, 1, 8, 11, 12, 24])
+
+
 def tensors(rows: Sequence[Row | None]) -> list[dict[str, torch.Tensor] | None]:
     """Rows as the numbers that they hold."""
     return [None if row is None else {kind: as_tensor(one, kind) for kind, one in row.items()} for row in rows]

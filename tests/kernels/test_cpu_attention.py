@@ -15,6 +15,7 @@ CPU = torch.device("cpu")
 WITHIN = {torch.float32: 8e-6, torch.bfloat16: 2e-2}
 """Greatest difference of mixtures of standard normal values; torch's own attention has half of it in float32."""
 kernel = pytest.mark.skipif(not takes(64, torch.float32, CPU), reason=NO_KERNEL)
+each_dtype = pytest.mark.parametrize("dtype", [dtype for dtype in WITHIN if takes(64, dtype, CPU)])
 
 
 def drawn(seed: int, num_tokens: int, num_heads: int, head_dim: int, dtype: torch.dtype) -> torch.Tensor:
@@ -69,10 +70,8 @@ def test_runs_attend_to_whole_prefixes_of_another_source_and_to_their_own_keys(d
 
 
 @kernel
-@pytest.mark.parametrize("dtype", WITHIN)
+@each_dtype
 def test_what_is_not_a_number_stays_so_in_its_own_prompt_and_row(dtype: torch.dtype) -> None:
-    if not takes(64, dtype, CPU):
-        pytest.skip(NO_KERNEL)
     query, key, value = (drawn(i, 60, 2, 64, dtype).clone() for i in range(3))
     key[30], value[50, 0, 3], query[9, 1, 0] = float("nan"), float("inf"), float("nan")
     segments = [KeySegment(0, 0, 20), KeySegment(0, 20, 20), KeySegment(0, 40, 20)]
@@ -86,10 +85,8 @@ def test_what_is_not_a_number_stays_so_in_its_own_prompt_and_row(dtype: torch.dt
 
 
 @kernel
-@pytest.mark.parametrize("dtype", WITHIN)
+@each_dtype
 def test_scores_that_no_number_holds_are_not_taken_for_hidden_keys(dtype: torch.dtype) -> None:
-    if not takes(64, dtype, CPU):
-        pytest.skip(NO_KERNEL)
     query, key, value = (drawn(i, 20, 2, 64, dtype).clone() for i in range(3))
     query[3, 1], key[:, 1] = 3e38, -3e38
     plan = AttentionPlan.of([KeySegment(0, 0, 20)], [QueryRun(0, 20, 0)])
@@ -99,10 +96,8 @@ def test_scores_that_no_number_holds_are_not_taken_for_hidden_keys(dtype: torch.
 
 
 @kernel
-@pytest.mark.parametrize("dtype", WITHIN)
+@each_dtype
 def test_any_strides_are_read(dtype: torch.dtype) -> None:
-    if not takes(64, dtype, CPU):
-        pytest.skip(NO_KERNEL)
     plan = AttentionPlan.of([KeySegment(0, 0, 7)], [QueryRun(0, 7, 0)])
     apart = drawn(0, 7, 64, 2, dtype).transpose(1, 2)
     odd = drawn(1, 7, 1, 65, dtype).clone()[:, :, :64]

@@ -31,15 +31,18 @@ def stock(width: int, intermediate: int, num_heads: int, num_layers: int) -> Ber
     return model
 
 
-@pytest.mark.parametrize("widths", WIDTHS)
-@torch.inference_mode()
-def test_every_length_has_the_stock_modules_states(widths: tuple[int, int, int, int]) -> None:
-    model = stock(*widths)
+def encoder_of(model: BertModel) -> ShortEncoder:
     weights = stock_weights(model)
     assert weights is not None
     ours = _short_encoder(weights)
     assert ours is not None
-    exact = stock(*widths).double()
+    return ours
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+@torch.inference_mode()
+def test_every_length_has_the_stock_modules_states(widths: tuple[int, int, int, int]) -> None:
+    ours, exact = encoder_of(stock(*widths)), stock(*widths).double()
     for num_tokens in (1, 2, 5, 13, 14, 15, 16, 17, 28, 29, 43, MAX_TOKENS):
         token_ids, places = torch.randint(0, 100, (num_tokens,)), torch.arange(num_tokens).flip(0).contiguous()
         for num_keys in {num_tokens, (num_tokens + 1) // 2}:
@@ -53,10 +56,7 @@ def test_every_length_has_the_stock_modules_states(widths: tuple[int, int, int, 
 @torch.inference_mode()
 def test_threads_change_no_bit_and_bad_weights_are_seen() -> None:
     model = stock(384, 1536, 12, 2)
-    weights = stock_weights(model)
-    assert weights is not None
-    ours, token_ids, places = _short_encoder(weights), torch.arange(10), torch.arange(10)
-    assert ours is not None
+    ours, token_ids, places = encoder_of(model), torch.arange(10), torch.arange(10)
     alone = ours.forward(token_ids, places, 10, 1)
     for _ in range(200):
         assert torch.equal(ours.forward(token_ids, places, 10, 2), alone)
@@ -81,12 +81,8 @@ def test_threads_change_no_bit_and_bad_weights_are_seen() -> None:
 def test_a_number_without_a_row_is_an_error_as_torchs_is(
     token_ids: list[int], places: list[int], num_keys: int
 ) -> None:
-    weights = stock_weights(stock(*WIDTHS[0]))
-    assert weights is not None
-    ours = _short_encoder(weights)
-    assert ours is not None
     with pytest.raises(IndexError, match="no row"):
-        ours.forward(torch.tensor(token_ids), torch.tensor(places), num_keys, 2)
+        encoder_of(stock(*WIDTHS[0])).forward(torch.tensor(token_ids), torch.tensor(places), num_keys, 2)
 
 
 def test_what_it_has_no_code_for_is_said_before() -> None:

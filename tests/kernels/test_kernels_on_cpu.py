@@ -17,7 +17,7 @@ from cenote_kernels.nvrtc import SOURCES
 from cenote_kernels.patchify import patchify_kernel, patchify_reference
 from cenote_kernels.resize import resize_kernel, resize_reference
 from cenote_kernels.scatter import scatter_kernel
-from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output, tensors
+from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output, packed, tensors
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on this machine")
 
@@ -67,12 +67,6 @@ def test_resize_is_its_reference_over_random_sizes(launch: OnCpu) -> None:
     assert True in spans
 
 
-def packed(dtype: torch.dtype, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    hidden = torch.randn(24, HIDDEN, generator=generator).to(dtype)
-    return hidden, torch.tensor([0, 1, 8, 11, 12, 24])
-
-
 def wishes(seed: int) -> Iterator[OutputSpec]:
     draw = random.Random(seed)
     for _ in range(5):
@@ -84,7 +78,7 @@ def wishes(seed: int) -> Iterator[OutputSpec]:
 @pytest.mark.parametrize("mode", ["last_token", "mean", "cls"])
 def test_mixed_wishes_come_out_as_from_the_reference(mode: str, dtype: torch.dtype, launch: OnCpu) -> None:
     for seed in range(6):
-        hidden, bounds = packed(dtype, seed)
+        hidden, bounds = packed(dtype, seed, width=HIDDEN)
         outputs = list(wishes(seed))
         ranges = {64: (torch.full((64,), -0.2), torch.linspace(0.1, 0.4, 64))}
         want = tensors(epilogue(hidden, bounds, outputs, mode=mode, ranges=ranges))
@@ -100,7 +94,7 @@ def test_mixed_wishes_come_out_as_from_the_reference(mode: str, dtype: torch.dty
 
 def test_numbers_are_quantized_exactly_from_the_kernels_own_floats(launch: OnCpu) -> None:
     """The one tolerance above is the norm's; from there on every bit is the reference's."""
-    hidden, bounds = packed(torch.bfloat16)
+    hidden, bounds = packed(torch.bfloat16, width=HIDDEN)
     ranges = {200: (torch.full((200,), -0.1), torch.full((200,), 0.15))}
     for dimensions in (200, 256):
         outputs = [output(dimensions, tuple(FORMATS))] * 5
@@ -111,7 +105,7 @@ def test_numbers_are_quantized_exactly_from_the_kernels_own_floats(launch: OnCpu
 
 
 def test_what_is_not_valid_is_no_row(launch: OnCpu) -> None:
-    hidden, bounds = packed(torch.float32)
+    hidden, bounds = packed(torch.float32, width=HIDDEN)
     last = bounds[1:] - 1
     hidden[last[0], 5] = float("nan")
     hidden[last[1]] = 0
@@ -127,7 +121,7 @@ def test_what_is_not_valid_is_no_row(launch: OnCpu) -> None:
 
 
 def test_a_row_does_not_depend_on_its_neighbors(launch: OnCpu) -> None:
-    hidden, bounds = packed(torch.bfloat16)
+    hidden, bounds = packed(torch.bfloat16, width=HIDDEN)
     together = tensors(fused_epilogue(hidden, bounds, [output(HIDDEN)] * 5, "mean", launch=launch))
     for index in range(5):
         alone = hidden[bounds[index] : bounds[index + 1]].clone()

@@ -7,16 +7,9 @@ import pytest
 import torch
 
 from cenote_kernels import OPS, POOL, epilogue, finish, pool, quantize, truncate_normalize
-from tests.kernels.on_cpu import output, tensors
+from tests.kernels.on_cpu import output, packed, tensors
 
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
-
-
-def packed(seed: int = 0, hidden: int = 64, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
-    lengths = [1, 7, 3, 1, 12]  # a segment of one token: first and last are the same
-    generator = torch.Generator().manual_seed(seed)
-    cu_seqlens = torch.tensor([0, *np.cumsum(lengths)])
-    return torch.randn(sum(lengths), hidden, generator=generator).to(dtype), cu_seqlens
 
 
 @pytest.mark.parametrize("mode", ["last_token", "mean", "cls"])

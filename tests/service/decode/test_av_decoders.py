@@ -1,6 +1,5 @@
 """Audio and video files are decoded in processes that can be killed: they are replaced, and only that file fails."""
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -79,29 +78,29 @@ def start(files: Files, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
 
 
 @pytest.mark.parametrize("files", [AUDIO], ids=["audio"])
-def test_an_audio_process_gives_what_the_reader_does(start: Callable[..., AudioDecoder]) -> None:
+async def test_an_audio_process_gives_what_the_reader_does(start: Callable[..., AudioDecoder]) -> None:
     encoded, decoder, rule = encode(tone(0.9), "flac", "flac"), start(), AudioRule(rate_hz=RATE_HZ)
-    info = asyncio.run(decoder.info(encoded, "flac", PLACE))
+    info = await decoder.info(encoded, "flac", PLACE)
     assert info == audio_reader.read_info(encoded, "flac", 60)
-    slot = asyncio.run(decoder.slot(Audio.of(OpenAudio(encoded, "flac", info, b""), rule)))
+    slot = await decoder.slot(Audio.of(OpenAudio(encoded, "flac", info, b""), rule))
     assert np.array_equal(samples_of(slot.data), tone(0.9)[0])
 
 
 @pytest.mark.parametrize("files", [VIDEO], ids=["video"])
-def test_a_video_process_gives_what_the_reader_does(start: Callable[..., VideoDecoder]) -> None:
+async def test_a_video_process_gives_what_the_reader_does(start: Callable[..., VideoDecoder]) -> None:
     encoded, decoder, size = video(), start(), (96, 128)
-    info = asyncio.run(decoder.info(encoded, "mp4", PLACE))
+    info = await decoder.info(encoded, "mp4", PLACE)
     assert info == VideoInfo(width=128, height=96, num_frames=50, fps=25.0)
     clip = VideoFile(OpenVideo(encoded, "mp4", info, b""), size, QWEN3_VL)
-    frames = asyncio.run(decoder.frames(clip, [3, 17], PLACE))
+    frames = await decoder.frames(clip, [3, 17], PLACE)
     assert np.array_equal(frames, video_reader.read_frames(encoded, "mp4", [3, 17], size, max_pixels=10**6))
 
 
-def test_files_that_cannot_be_read_name_their_place(start: Callable[..., Any], files: Files) -> None:
+async def test_files_that_cannot_be_read_name_their_place(start: Callable[..., Any], files: Files) -> None:
     decoder = start()
     for encoded in files.broken:
         with pytest.raises(MediaError) as caught:
-            asyncio.run(decoder.info(encoded, files.container, PLACE))
+            await decoder.info(encoded, files.container, PLACE)
         error = caught.value
         assert (error.code, error.param, error.index) == ("media_undecodable", PLACE.param, 3)
         assert "cannot be decoded" in error.message
@@ -120,7 +119,7 @@ def test_files_that_cannot_be_read_name_their_place(start: Callable[..., Any], f
         ("return (socket.socket(), decode(task))[1]", "damaged"),
     ],
 )
-def test_a_file_that_breaks_its_process_fails_alone(
+async def test_a_file_that_breaks_its_process_fails_alone(
     start: Callable[..., Any], files: Files, tmp_path: Path, what: str, words: str
 ) -> None:
     """Also one that would have it open a file, list a folder or open a socket."""
@@ -129,7 +128,7 @@ def test_a_file_that_breaks_its_process_fails_alone(
     decoder = start(deadline_s=2, command=misbehaving.av_worker(tmp_path, files.decoder.what, what))
     began_s = time.monotonic()
     with pytest.raises(MediaError, match=words):
-        asyncio.run(decoder.info(encoded + b"BAD", files.container, PLACE))
+        await decoder.info(encoded + b"BAD", files.container, PLACE)
     assert time.monotonic() - began_s < 30
-    assert asyncio.run(decoder.info(encoded, files.container, PLACE)) == want
+    assert await decoder.info(encoded, files.container, PLACE) == want
     assert decoder.room.num_bytes_taken == 0

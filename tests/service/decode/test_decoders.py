@@ -53,30 +53,24 @@ def replaced(reason: str) -> float:
     return metrics.REGISTRY.get_sample_value("cenote_decode_workers_replaced_total", {"reason": reason}) or 0.0
 
 
-def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
-    async def story() -> None:
-        for name in sorted(path.name for path in MEDIA.iterdir() if path.suffix in (".png", ".jpg", ".webp", ".gif")):
-            for options in (
-                ImageReadOptions(),
-                ImageReadOptions((10, 200, 30), upright=True),
-                ImageReadOptions("stored"),
-            ):
-                one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), options=options)
-                assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), name
-
+async def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
     decoder = start(num_workers=2, num_early=3)
-    asyncio.run(story())
+    ways = (ImageReadOptions(), ImageReadOptions((10, 200, 30), upright=True), ImageReadOptions("stored"))
+    for path in sorted(path for path in MEDIA.iterdir() if path.suffix in (".png", ".jpg", ".webp", ".gif")):
+        for options in ways:
+            one = open_image(path.read_bytes(), DecodeLimits(), PixelRule(), options=options)
+            assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), path.name
 
 
-def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start: Start) -> None:
+async def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start: Start) -> None:
     encoded = (MEDIA / "real0.jpg").read_bytes()
     broken = open_image(encoded[: len(encoded) // 2], DecodeLimits(), PixelRule(), ErrorLocation("images[3]", 3))
     decoder = start()
     before = replaced("lost")
     with pytest.raises(MediaError) as caught:
-        asyncio.run(decoder.pixels(broken))
+        await decoder.pixels(broken)
     assert (caught.value.code, caught.value.param, caught.value.index) == ("media_undecodable", "images[3]", 3)
-    assert asyncio.run(decoder.pixels(item(32))).size
+    assert (await decoder.pixels(item(32))).size
     assert replaced("lost") == before
 
 
@@ -95,7 +89,7 @@ def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start:
         ("__import__('socket').socket()", "lost", 2, "damaged"),
     ],
 )
-def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered(
+async def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered(
     start: Start,
     tmp_path: Path,
     what: str,
@@ -104,38 +98,32 @@ def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered
     words: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    async def story() -> None:
-        async with asyncio.timeout(30):
-            others = [decoder.pixels(item(32, seed)) for seed in range(12)]
-            bad, *good = await asyncio.gather(decoder.pixels(item(64)), *others, return_exceptions=True)
-        assert isinstance(bad, MediaError)
-        assert (bad.code, bad.index) == ("media_undecodable", 64)
-        assert words in bad.message
-        assert [one.tobytes() for one in good] == [load_pixels(item(32, seed)).tobytes() for seed in range(12)]
-        assert decoder.room.num_bytes_taken == 0
-
     if "4 << 30" in what:
         what = f"try:\n    {what}\nexcept MemoryError:\n    return b''"
     before = replaced(reason)
     decoder = start(num_workers=2, num_early=3, deadline_s=1, command=misbehaving.image_worker(tmp_path, what))
-    asyncio.run(story())
+    async with asyncio.timeout(30):
+        others = [decoder.pixels(item(32, seed)) for seed in range(12)]
+        bad, *good = await asyncio.gather(decoder.pixels(item(64)), *others, return_exceptions=True)
+    assert isinstance(bad, MediaError)
+    assert (bad.code, bad.index) == ("media_undecodable", 64)
+    assert words in bad.message
+    assert [one.tobytes() for one in good] == [load_pixels(item(32, seed)).tobytes() for seed in range(12)]
+    assert decoder.room.num_bytes_taken == 0
     assert replaced(reason) - before == num_replaced
     assert capfd.readouterr().err == ""
 
 
 @LINUX
-def test_a_task_that_stays_in_an_extra_seat_is_begun_again_where_it_may_take_its_time(
+async def test_a_task_that_stays_in_an_extra_seat_is_begun_again_where_it_may_take_its_time(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
-        begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
-        assert [(await one).tobytes() for one in begun] == [load_pixels(item(64, seed)).tobytes() for seed in range(2)]
-        assert decoder.room.num_bytes_taken == 0
-
     monkeypatch.setattr(room, "EXTRA_S", 0.05)
     before = replaced("time")
     decoder = start(command=misbehaving.image_worker(tmp_path, "time.sleep(1); return decode(task)"))
-    asyncio.run(story())
+    begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
+    assert [(await one).tobytes() for one in begun] == [load_pixels(item(64, seed)).tobytes() for seed in range(2)]
+    assert decoder.room.num_bytes_taken == 0
     assert replaced("time") - before == 1
 
 
@@ -151,48 +139,44 @@ return pixels
 
 
 @LINUX
-def test_memory_is_counted_as_it_is_taken_and_who_finds_none_begins_again(
+async def test_memory_is_counted_as_it_is_taken_and_who_finds_none_begins_again(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
-        await asyncio.gather(*(decoder.pixels(item(32, seed)) for seed in range(2)))  # both processes have started
-        begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
-        most = 0
-        while not all(one.done() for one in begun):
-            await asyncio.sleep(0.02)
-            most = max(most, decoder.room.num_bytes_taken)
-        assert [(await one).size for one in begun] == [item(64).num_slot_bytes] * 2
-        assert 64 << 20 < most < 150 << 20, "one after the other"
-        assert decoder.room.num_bytes_taken == 0
-
     monkeypatch.setattr(room, "EXTRA_S", 30.0)
     before = replaced("memory")
     decoder = start(command=misbehaving.image_worker(tmp_path, HOLDS.format(then="del held")))
-    asyncio.run(story())
+    await asyncio.gather(*(decoder.pixels(item(32, seed)) for seed in range(2)))  # both processes have started
+    begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
+    most = 0
+    while not all(one.done() for one in begun):
+        await asyncio.sleep(0.02)
+        most = max(most, decoder.room.num_bytes_taken)
+    assert [(await one).size for one in begun] == [item(64).num_slot_bytes] * 2
+    assert 64 << 20 < most < 150 << 20, "one after the other"
+    assert decoder.room.num_bytes_taken == 0
     assert replaced("memory") - before == 1
 
 
 @LINUX
-def test_a_process_that_keeps_its_memory_is_replaced(start: Start, tmp_path: Path) -> None:
+async def test_a_process_that_keeps_its_memory_is_replaced(start: Start, tmp_path: Path) -> None:
     before = replaced("memory")
     decoder = start(command=misbehaving.image_worker(tmp_path, HOLDS.format(then="")))
-    assert asyncio.run(decoder.pixels(item(64))).size
-    assert replaced("memory") - before == 1
-    assert asyncio.run(decoder.pixels(item(32))).size
-    assert replaced("memory") - before == 1
+    for side in (64, 32):
+        assert (await decoder.pixels(item(side))).size
+        assert replaced("memory") - before == 1
 
 
 @LINUX
-def test_a_process_that_was_killed_for_something_else_costs_its_image_nothing(start: Start) -> None:
+async def test_a_process_that_was_killed_for_something_else_costs_its_image_nothing(start: Start) -> None:
     others = set(children_of(os.getpid()))
     decoder = start()
-    assert asyncio.run(decoder.pixels(item(32))).size
+    assert (await decoder.pixels(item(32))).size
     workers = set(children_of(os.getpid())) - others
     for pid in workers:
         os.kill(pid, 9)
     while workers & set(children_of(os.getpid())):
-        time.sleep(0.01)
-    assert asyncio.run(decoder.pixels(item(32))).size
+        await asyncio.sleep(0.01)
+    assert (await decoder.pixels(item(32))).size
     assert set(children_of(os.getpid())) - others
 
 
@@ -202,7 +186,7 @@ def test_a_process_that_was_killed_for_something_else_costs_its_image_nothing(st
     ["in the middle", [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]],
     ids=["while they decode", "while they start"],
 )
-def test_when_processes_are_killed_from_outside_nothing_is_at_fault_and_it_is_worth_trying_again(
+async def test_when_processes_are_killed_from_outside_nothing_is_at_fault_and_it_is_worth_trying_again(
     start: Start, tmp_path: Path, command: str | list[str]
 ) -> None:
     """As the kernel does it when memory is short."""
@@ -211,53 +195,47 @@ def test_when_processes_are_killed_from_outside_nothing_is_at_fault_and_it_is_wo
     decoder = start(command=command)
     for _ in range(3):  # and no process is missing afterwards
         with pytest.raises(UnavailableError) as caught:
-            asyncio.run(decoder.pixels(item(64)))
+            await decoder.pixels(item(64))
         assert (caught.value.code, caught.value.retry_after_s) == ("overloaded", 2)
     assert decoder.room.num_bytes_taken == 0
 
 
 @LINUX
-def test_when_no_process_can_be_made_it_is_worth_trying_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        decoder = start()
-        with monkeypatch.context() as full:
-            full.setattr("subprocess.Popen.__init__", refuse)
-            full.setattr("subprocess.Popen.poll", lambda _: 1)
-            for _ in range(3):
-                with pytest.raises(UnavailableError):
-                    await decoder.pixels(item(32))
-        assert (await decoder.pixels(item(32))).size
-
+async def test_when_no_process_can_be_made_it_is_worth_trying_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError
 
-    asyncio.run(story())
+    decoder = start()
+    with monkeypatch.context() as full:
+        full.setattr("subprocess.Popen.__init__", refuse)
+        full.setattr("subprocess.Popen.poll", lambda _: 1)
+        for _ in range(3):
+            with pytest.raises(UnavailableError):
+                await decoder.pixels(item(32))
+    assert (await decoder.pixels(item(32))).size
 
 
-def test_a_process_that_cannot_start_is_our_fault_and_not_the_images(start: Start) -> None:
+async def test_a_process_that_cannot_start_is_our_fault_and_not_the_images(start: Start) -> None:
     decoder = start(command=[sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(ModelError):
-        asyncio.run(decoder.pixels(item(32)))
+        await decoder.pixels(item(32))
 
 
 @LINUX
-def test_a_worker_ends_with_its_front_and_knows_nothing_of_its_environment(start: Start) -> None:
-    os.environ["HF_TOKEN"] = "secret"
-    try:
-        others = set(children_of(os.getpid()))
-        decoder = start()
-        assert asyncio.run(decoder.pixels(item(32))).size
-        workers = set(children_of(os.getpid())) - others
-        assert len(workers) == 3  # two of them for the extra seats
-        for pid in workers:
-            assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
-        assert ["0", "1", "2", "3"] in map(_files, workers)  # the other may still be loading its codecs
-    finally:
-        del os.environ["HF_TOKEN"]
-
-
-def _files(pid: int) -> list[str]:
-    return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
+async def test_a_worker_ends_with_its_front_and_knows_nothing_of_its_environment(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    others = set(children_of(os.getpid()))
+    assert (await start().pixels(item(32))).size
+    workers = set(children_of(os.getpid())) - others
+    assert len(workers) == 3  # two of them for the extra seats
+    for pid in workers:
+        assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+    files = [sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir()) for pid in workers]
+    assert ["0", "1", "2", "3"] in files  # the other may still be loading its codecs
 
 
 async def test_the_gauge_shows_what_all_decoders_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:

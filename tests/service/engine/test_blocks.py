@@ -8,7 +8,7 @@ from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 from service.ipc.messages import EngineMessage, StepDone
 from service.outputs.block import Vector, blocks_of
-from tests.service.engine.loop_rig import LoopRig, image, request, vectors_of
+from tests.service.engine.loop_rig import LoopRig, request, vectors_of
 from tests.service.engine.troubled_runner import NOT_FINITE, SHORT
 
 
@@ -49,12 +49,6 @@ def test_rows_of_other_lengths_and_formats_and_failures_stand_beside_them(engine
         6: {"float32": b"\1" * 32},  # the same prompt: it is spared
     }
     assert {one.id: one.code for one in step.failures} == {5: "non_finite_embedding", 7: "internal_error"}
-
-
-def test_whoever_has_images_tells_of_them(engine: LoopRig) -> None:
-    engine.submit(request(1, 1, image(b"a", 7)), request(2, 2, image(b"b", 8)))
-    engine.turn(2)
-    assert [(one.id, one.num_misses) for step in engine.steps for one in vectors_of(step)] == [(1, 1), (2, 1)]
 
 
 def test_rows_that_are_not_what_was_asked_for_are_an_error_of_their_request(engine: LoopRig) -> None:

@@ -9,15 +9,7 @@ import pytest
 import torch
 
 from service.engine.scheduling.batch_delay import MAX_WAIT_S
-from service.ipc.messages import (
-    Abandon,
-    AreKept,
-    AskKept,
-    Ping,
-    Pong,
-    StepStarted,
-    WantPixels,
-)
+from service.ipc.messages import Abandon, AreKept, AskKept, Ping, StepStarted, WantPixels
 from service.ipc.prompt_digest import prompt_digest
 from service.media.item import TensorDtype
 from service.outputs.features import FeaturesAsk
@@ -191,13 +183,6 @@ def test_a_suspect_runs_alone(engine: LoopRig) -> None:
     engine.submit(request(1, 1), suspect, request(3, 3))
     engine.turn(3)
     assert [[vector.id for vector in vectors_of(step)] for step in engine.steps] == [[1], [2], [3]]
-
-
-def test_a_sign_of_life_is_given(engine: LoopRig) -> None:
-    engine.inbox.put(Ping())
-    engine.submit(request(1, 1))  # without work a turn waits for the next message
-    engine.turn()
-    assert any(isinstance(message, Pong) for message in engine.sent)
 
 
 def test_which_vectors_are_kept_is_said_without_a_run() -> None:

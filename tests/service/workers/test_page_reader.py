@@ -27,11 +27,8 @@ def typeset(canvas: Canvas, number: int) -> None:
     canvas.drawString(72, 660, "and " + ACCENTED + "clairs.")
 
 
-def test_lines_are_lines_and_hyphenated_words_are_whole() -> None:
+def test_lines_are_lines_hyphenated_words_are_whole_and_a_scan_has_no_text() -> None:
     assert text_of(pdf(2, typeset), 2) == "The foundation of 2 pools,\nand " + ACCENTED + "clairs."
-
-
-def test_a_scan_has_no_text() -> None:
     assert text_of(pdf(1, scan)) == ""
 
 

@@ -47,14 +47,9 @@ def test_a_frames_color_is_its_number() -> None:
         assert np.abs(frame[:, -8:].astype(int) - drawn(number)[:, -8:]).max() < 12
 
 
-def test_audio_alone_is_no_video() -> None:
+def test_audio_alone_a_frame_beyond_the_end_and_a_frame_too_large_are_errors() -> None:
     with pytest.raises(UnreadableFileError):
         read_info(soundtrack(), "mp4", max_pixels=LARGE)
-
-
-def test_a_frame_beyond_the_end_and_a_frame_too_large_are_errors() -> None:
-    encoded = video(10)
-    with pytest.raises(UnreadableFileError):
-        read_frames(encoded, "mp4", [3, 10], SIZE, max_pixels=LARGE)
-    with pytest.raises(UnreadableFileError):
-        read_frames(encoded, "mp4", [3], SIZE, max_pixels=96 * 128 - 1)
+    for frames, max_pixels in (([3, 10], LARGE), ([3], 96 * 128 - 1)):
+        with pytest.raises(UnreadableFileError):
+            read_frames(video(10), "mp4", frames, SIZE, max_pixels=max_pixels)

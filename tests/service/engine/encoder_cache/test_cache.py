@@ -62,20 +62,20 @@ def put(cache: EncoderCache[Any], name: str, num_bytes: int = 10, **more: Any) -
     return cache.put(name.encode(), (name, num_bytes), num_bytes, **more)
 
 
+def full(max_host_bytes: int = 0, **more: Any) -> tuple[EncoderCache[Any], CountedMemory]:
+    """A cache with room for a, b and c, which are in it."""
+    cache, memory = two_tiers(30, max_host_bytes)
+    assert [put(cache, name, **more) for name in "abc"] == [True] * 3
+    return cache, memory
+
+
 def has(cache: EncoderCache[Any], *names: str) -> list[bool]:
     return [name.encode() in cache for name in names]
 
 
-def test_with_room_to_spare_everything_is_let_in() -> None:
-    cache, _ = two_tiers(30, 0)
-    assert [put(cache, name) for name in "abc"] == [True] * 3
-    assert (cache.device.num_bytes, len(cache.device.entries), cache.device.num_evictions) == (30, 3, 0)
-
-
 def test_a_full_cache_lets_in_what_is_seen_for_the_second_time_and_not_what_is_seen_once() -> None:
-    cache, _ = two_tiers(30, 0)
-    for name in "abc":
-        put(cache, name)
+    cache, _ = full()
+    assert (cache.device.num_bytes, len(cache.device.entries), cache.device.num_evictions) == (30, 3, 0)
     assert not put(cache, "new")
     assert (has(cache, *"abc"), cache.device.num_rejected) == ([True] * 3, 1)
     assert cache.get(b"new") is None
@@ -83,25 +83,15 @@ def test_a_full_cache_lets_in_what_is_seen_for_the_second_time_and_not_what_is_s
     assert has(cache, "a", "b", "c", "new") == [False, True, True, True]  # of equals the oldest goes
 
 
-def test_an_image_that_many_wait_for_is_let_in_at_once() -> None:
-    cache, _ = two_tiers(30, 0)
-    for name in "abc":
-        put(cache, name)
-    assert put(cache, "wanted", num_uses=8)
-
-
-def test_what_is_dear_to_make_is_let_in_over_what_is_cheap() -> None:
-    cache, _ = two_tiers(30, 0)
-    for name in "abc":
-        put(cache, name, cost=1.0)
+def test_what_many_wait_for_is_let_in_at_once_and_what_is_dear_to_make_over_what_is_cheap() -> None:
+    assert put(full()[0], "wanted", num_uses=8)
+    cache, _ = full(cost=1.0)
     assert not put(cache, "no dearer", cost=1.5)
     assert put(cache, "dear", cost=2.0)
 
 
 def test_what_is_used_stays() -> None:
-    cache, _ = two_tiers(30, 0)
-    for name in "abc":
-        put(cache, name)
+    cache, _ = full()
     for _ in range(3):
         assert cache.get(b"a") == ("a", 10)
     for _ in range(2):
@@ -131,17 +121,12 @@ def test_one_large_image_does_not_push_out_many_that_are_worth_more_together() -
     assert len(cache.device.entries) == 1
 
 
-def test_what_is_larger_than_the_cap_is_not_let_in_and_pushes_nothing_out() -> None:
-    cache, _ = two_tiers(30, 0)
-    put(cache, "a")
+@pytest.mark.parametrize("max_bytes", [30, 0])
+def test_what_is_larger_than_the_cap_is_not_let_in_and_pushes_nothing_out(max_bytes: int) -> None:
+    cache, _ = two_tiers(max_bytes, 0)
+    assert put(cache, "a") is (max_bytes > 0)
     assert [put(cache, "b", 31) for _ in range(5)] == [False] * 5
-    assert has(cache, "a", "b") == [True, False]
-
-
-def test_a_cap_of_zero_keeps_nothing() -> None:
-    cache, _ = two_tiers(0, 0)
-    assert not put(cache, "a")
-    assert cache.get(b"a") is None
+    assert has(cache, "a", "b") == [max_bytes > 0, False]
 
 
 def test_the_same_key_again_is_weighed_once() -> None:
@@ -153,9 +138,7 @@ def test_the_same_key_again_is_weighed_once() -> None:
 
 
 def test_what_leaves_the_device_is_copied_to_the_host_and_comes_back() -> None:
-    cache, memory = two_tiers(30, 30)
-    for name in "abc":
-        put(cache, name)
+    cache, memory = full(30)
     put(cache, "d", num_uses=2)
     assert (b"a" in cache.device.entries, b"a" in cache.host.entries, memory.num_bytes) == (False, True, 10)
     assert cache.get(b"a") == ("a", 10)  # two uses now: worth more than what has one
@@ -166,9 +149,7 @@ def test_what_leaves_the_device_is_copied_to_the_host_and_comes_back() -> None:
 
 
 def test_what_is_not_worth_the_device_stays_on_the_host_and_is_a_hit_all_the_same() -> None:
-    cache, memory = two_tiers(30, 30)
-    for name in "abc":
-        put(cache, name, num_uses=8)
+    cache, memory = full(30, num_uses=8)
     put(cache, "d")
     for _ in range(3):
         assert cache.get(b"d") == ("d", 10)
@@ -191,9 +172,8 @@ def test_a_host_that_has_less_memory_than_its_cap_costs_hits_and_nothing_else() 
 
 
 def test_letting_go_of_the_device_keeps_what_the_host_has() -> None:
-    cache, memory = two_tiers(30, 30)
-    for name in "abcd":
-        put(cache, name, num_uses=2)
+    cache, memory = full(30, num_uses=2)
+    put(cache, "d", num_uses=2)
     cache.clear()
     assert (len(cache.device.entries), cache.device.num_bytes) == (0, 0)
     assert (len(cache.host.entries), memory.num_bytes) == (1, 10)
@@ -245,21 +225,6 @@ def test_caps_and_shares_hold_at_every_moment_whatever_is_asked_for(host_bytes: 
     assert cache.device.num_evictions > 100
     assert cache.device.num_rejected > 100
     assert host_bytes == 0 or cache.host.num_hits > 100
-
-
-def test_a_scan_of_ten_thousand_images_flushes_nothing_that_is_reused() -> None:
-    cache, _ = two_tiers(100 * 64, 0)
-    hot = [f"hot {number}" for number in range(50)]
-    for name in hot * 2:
-        if cache.get(name.encode()) is None:
-            put(cache, name, 64)
-    for number in range(10_000):
-        name = f"scanned {number}"
-        assert cache.get(name.encode()) is None
-        put(cache, name, 64)
-        assert cache.device.num_bytes <= 6400
-    assert has(cache, *hot) == [True] * 50
-    assert cache.device.num_bytes == 6400  # and the rest of the room is used
 
 
 def test_nothing_that_is_kept_beside_the_features_grows_without_bound() -> None:

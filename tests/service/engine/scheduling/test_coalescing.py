@@ -35,11 +35,16 @@ def add(one: Scheduler[str], *requests: Request) -> list[int]:
     return [start for asked in requests for start in one.add(asked, 0.0)]
 
 
-def ran(one: Scheduler[str]) -> list[list[int]]:
-    """Ids of the next batch, prompt by prompt."""
+def batch(one: Scheduler[str]) -> list[Waiting[str]]:
+    """The prompts of the next step, which is a forward."""
     step = one.next_step()
     assert isinstance(step, ForwardStep)
-    return [[each.request.id for each in waiting.group] for waiting in step.batch]
+    return step.batch
+
+
+def ran(one: Scheduler[str]) -> list[list[int]]:
+    """Ids of the next batch, prompt by prompt."""
+    return [[each.request.id for each in waiting.group] for waiting in batch(one)]
 
 
 def encode_all(one: Scheduler[str]) -> None:
@@ -103,9 +108,7 @@ def test_who_joins_a_prompt_that_waits_for_its_image_waits_with_it() -> None:
     one = scheduler()
     assert add(one, request(1, media("a", 11)), request(2, media("a", 22)), request(3, media("a", None))) == [22]
     encode_all(one)
-    step = one.next_step()
-    assert isinstance(step, ForwardStep)
-    (waiting,) = step.batch
+    (waiting,) = batch(one)
     assert waiting.features == ["features"]
     assert [(each.num_hits, each.num_misses) for each in waiting.group] == [(0, 1), (1, 0), (1, 0)]
 
@@ -124,9 +127,7 @@ def test_when_the_first_one_leaves_the_next_stands_in_his_place() -> None:
     encode_all(one)
     assert one.abandon([2]) == []
     add(one, request(4, media("a", 44)))  # features are cached, and still one run
-    step = one.next_step()
-    assert isinstance(step, ForwardStep)
-    (waiting,) = step.batch
+    (waiting,) = batch(one)
     assert [each.request.id for each in waiting.group] == [3, 4]
     assert waiting.features == ["features"]
 
@@ -137,9 +138,7 @@ def test_who_takes_the_first_ones_place_counts_an_image_once() -> None:
     add(one, request(1, media("a", 11)), request(2, media("a", 22)))
     one.abandon([1])
     one.found(b"a", "features", 1)
-    step = one.next_step()
-    assert isinstance(step, ForwardStep)
-    (waiting,) = step.batch
+    (waiting,) = batch(one)
     assert (waiting.request.id, waiting.num_hits, waiting.num_misses) == (2, 1, 0)
 
 
@@ -181,9 +180,7 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
     first = request(1, media("a", 11), media("b", 12))
     add(one, first)
     encode_all(one)
-    step = one.next_step()
-    assert isinstance(step, ForwardStep)
-    one.coalescing.keep(step.batch[0], VECTOR)
+    one.coalescing.keep(*batch(one), VECTOR)
     one.cache.clear()
     assert counts(one) == (0, 1, 0)
 
@@ -216,9 +213,7 @@ def test_known_prompts_are_answered_in_order_and_not_too_many_at_once() -> None:
 def test_what_is_kept_belongs_to_its_tenant_and_what_must_be_fresh_is_run() -> None:
     one = scheduler(1 << 20)
     add(one, request(1, tenant="acme"))
-    step = one.next_step()
-    assert isinstance(step, ForwardStep)
-    one.coalescing.keep(step.batch[0], VECTOR)
+    one.coalescing.keep(*batch(one), VECTOR)
     add(one, request(2), request(3, tenant="other"), request(4, tenant="acme", is_fresh=True))
     assert sorted(ran(one)) == [[2], [3], [4]]
     add(one, request(5, tenant="acme", alone=True))  # the engine has survived it

@@ -98,9 +98,3 @@ def test_more_known_prompts_than_a_step_takes_are_all_answered_before_the_next_s
     keeping.turn()
     assert [len(vectors_of(step)) for step in keeping.steps] == [64, 64, 22, 1]
     assert keeping.answered == [*range(1, 151), 200]
-
-
-def test_a_vector_that_is_not_finite_is_not_kept(keeping: LoopRig) -> None:
-    for id_ in (1, 2):
-        assert [failure.id for failure in keeping.run(request(id_, NOT_FINITE)).failures] == [id_]
-        assert keeping.runner.num_batches == id_

@@ -35,16 +35,12 @@ def test_the_same_prompt_again_takes_no_more_room() -> None:
 
 
 def test_what_never_fits_is_not_kept_and_pushes_nothing_out() -> None:
-    cache = ResultCache(2 * ONE)
+    cache, off = ResultCache(2 * ONE), ResultCache(0)
     cache.put(b"a", vector(1))
     cache.put(b"b", bytes(2 * ONE))
+    off.put(b"a", b"")
     assert (cache.get(b"a"), cache.get(b"b"), cache.num_evictions) == (vector(1), None, 0)
-
-
-def test_nothing_is_kept_when_it_is_off() -> None:
-    cache = ResultCache(0)
-    cache.put(b"a", b"")
-    assert (cache.get(b"a"), len(cache.vectors), cache.is_on) == (None, 0, False)
+    assert (off.get(b"a"), len(off.vectors), off.is_on) == (None, 0, False)
 
 
 def test_a_tenant_pushes_out_its_own_and_those_without_a_name_have_no_share() -> None:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import msgspec
+import pytest
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
@@ -39,28 +40,22 @@ def encode_all(one: Scheduler[str], step: object, num_bytes: int = 100) -> None:
         one.encoded(encode, f"features of {encode.media.key.decode()}", num_bytes)
 
 
-def test_text_goes_in_order_under_the_token_budget() -> None:
-    one = scheduler()
-    for id_, num_tokens in enumerate([40, 40, 40, 15]):
+@pytest.mark.parametrize(
+    ("max_batch_requests", "lengths", "steps"),
+    [
+        (8, [40, 40, 40, 15], [[0, 1], [2, 3]]),
+        (8, [500, 50], [[0], [1]]),  # one over the budget runs alone
+        (2, [1, 1, 1], [[0, 1], [2]]),
+    ],
+)
+def test_text_goes_in_order_under_the_budgets_of_tokens_and_requests(
+    max_batch_requests: int, lengths: list[int], steps: list[list[int]]
+) -> None:
+    one = scheduler(max_batch_requests=max_batch_requests)
+    for id_, num_tokens in enumerate(lengths):
         one.add(request(id_, num_tokens), 0.0)
-    assert ids(one.next_step()) == [0, 1]
-    assert ids(one.next_step()) == [2, 3]
+    assert [ids(one.next_step()) for _ in steps] == steps
     assert one.next_step() is None
-
-
-def test_a_request_over_the_budget_runs_alone() -> None:
-    one = scheduler()
-    one.add(request(1, 500), 0.0)
-    one.add(request(2, 50), 0.0)
-    assert ids(one.next_step()) == [1]
-    assert ids(one.next_step()) == [2]
-
-
-def test_the_request_budget_holds_too() -> None:
-    one = scheduler(max_batch_requests=2)
-    for id_ in range(3):
-        one.add(request(id_, 1), 0.0)
-    assert ids(one.next_step()) == [0, 1]
 
 
 def test_an_image_is_encoded_before_its_request_runs_and_kept() -> None:
@@ -136,35 +131,30 @@ def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
     assert one.next_step().batch[0].features == ["features of a", "features of b"]
 
 
-def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
+def test_missing_pixels_are_asked_for_once_and_supplied_later_or_by_another_request() -> None:
     one = scheduler()
     one.add(request(1, 5, media("a", start=None)), 0.0)
-    assert list(one.images.ask_for_pixels()) == [b"a"]
+    one.add(request(2, 5, media("b", start=None)), 0.0)
+    assert list(one.images.ask_for_pixels()) == [b"a", b"b"]
     assert list(one.images.ask_for_pixels()) == []
     assert one.next_step() is None
     assert one.images.supply(b"a", PixelSlot(7, 1))
     assert not one.images.supply(b"a", PixelSlot(8, 1))  # somebody was faster: this slot is not needed
-    assert keys(one.next_step()) == [b"a"]
-
-
-def test_a_later_request_may_bring_the_pixels_that_are_missing() -> None:
-    one = scheduler()
-    one.add(request(1, 5, media("a", start=None)), 0.0)
-    assert one.add(request(2, 5, media("a", start=3)), 0.0) == []
+    assert one.add(request(3, 5, media("b", start=3)), 0.0) == []
     encode_all(one, one.next_step())
-    assert ids(one.next_step()) == [1, 2]
+    assert sorted(ids(one.next_step())) == [1, 2, 3]
 
 
-def test_an_image_that_fails_fails_its_requests_only() -> None:
+def test_an_image_that_fails_fails_its_requests_only_and_takes_their_other_images_along() -> None:
     one = scheduler()
-    one.add(request(1, 5, media("bad"), media("good", start=1)), 0.0)
+    one.add(request(1, 5, media("bad"), media("good", start=1), media("other", start=4)), 0.0)
     one.add(request(2, 5, media("bad", start=2)), 0.0)
     one.add(request(3, 5, media("good", start=3)), 0.0)
-    step = one.next_step()
-    bad, good = step.encodes
+    bad, good, other = one.next_step().encodes
     failed, released = one.encode_failed(bad)
     assert [waiting.request.id for waiting in failed] == [1, 2]
-    assert released == [0]
+    assert sorted(released) == [0, 4]
+    assert other.waiters == []
     one.encoded(good, "features", 10)
     assert ids(one.next_step()) == [3]
     assert one.next_step() is None
@@ -188,17 +178,6 @@ def test_no_cache_still_encodes_once_for_those_who_wait_together() -> None:
     assert ids(one.next_step()) == [1, 2]
     one.add(request(3, 5, media("a", start=2)), 0.0)
     assert keys(one.next_step()) == [b"a"]
-
-
-def test_a_failed_image_takes_the_other_images_of_its_request_along() -> None:
-    one = scheduler()
-    one.add(request(1, 5, media("bad", start=1), media("other", start=2)), 0.0)
-    bad, other = one.next_step().encodes
-    failed, released = one.encode_failed(bad)
-    assert [waiting.request.id for waiting in failed] == [1]
-    assert sorted(released) == [1, 2]
-    assert other.waiters == []
-    assert one.next_step() is None
 
 
 def test_features_that_wait_behind_text_are_bounded() -> None:

@@ -63,7 +63,8 @@ def test_ten_thousand_distinct_images_leave_both_tiers_at_their_caps_and_never_a
     rig = LoopRig(scheduler, TensorRunner())
     draw, most, released = random.Random(2), 0, 0
     for first in range(0, NUM_IMAGES, 20):
-        numbers = [*range(first, first + 20), *draw.choices(HOT, k=5)]
+        on_host = [int.from_bytes(key, "little") for key in list(cache.host.entries)[:1]]
+        numbers = [*range(first, first + 20), *draw.choices(HOT, k=5), *on_host]
         rig.submit(
             *[engine_request(25 * first + place, [0] * 16, media(number)) for place, number in enumerate(numbers)]
         )
@@ -79,6 +80,7 @@ def test_ten_thousand_distinct_images_leave_both_tiers_at_their_caps_and_never_a
             assert cache.host.num_bytes <= pages.num_taken_bytes <= MAX_HOST_BYTES
     assert most > 0.95 * MAX_BYTES
     assert cache.host.num_bytes > 0.95 * MAX_HOST_BYTES
+    assert cache.host.num_hits > 100
     assert all(media(number).key in cache for number in HOT)  # the scan has flushed none of them
     assert NUM_IMAGES <= rig.runner.num_encoded < NUM_IMAGES + 2 * len(HOT)
     assert released >= NUM_IMAGES

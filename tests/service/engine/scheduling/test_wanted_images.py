@@ -18,10 +18,7 @@ class Rig:
         self.asked: list[bytes] = []
         self.is_asking = True
         self.scheduler: Scheduler[str] = Scheduler(
-            EncoderCache(max_bytes),
-            max_batch_tokens=100,
-            max_batch_requests=8,
-            max_encoder_tokens=50,
+            EncoderCache(max_bytes), max_batch_tokens=100, max_batch_requests=8, max_encoder_tokens=50
         )
         self.scheduler.images.look_ups = cast(LookUps, self)
 
@@ -116,13 +113,6 @@ def test_what_nobody_wants_any_more_is_passed_over_whatever_is_found() -> None:
     rig.scheduler.images.not_found(b"a")
     assert rig.scheduler.next_step() is None
     assert b"a" not in rig.scheduler.cache
-
-
-def test_where_nobody_looks_it_is_encoded_at_once() -> None:
-    rig = Rig()
-    rig.is_asking = False
-    rig.add(1, "a", start=5)
-    assert isinstance(rig.scheduler.next_step(), EncodeStep)
 
 
 def test_whatever_happens_every_request_ends_and_every_slot_comes_back_once() -> None:

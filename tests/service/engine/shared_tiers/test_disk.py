@@ -4,8 +4,10 @@ import fcntl
 import multiprocessing
 import os
 import random
+import shutil
 import socket
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,14 +51,12 @@ def test_only_the_owner_may_look(tmp_path: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder_of(tmp_path).iterdir()} == {0o600}
 
 
-def test_a_folder_that_others_may_enter_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_that_others_may_enter_is_not_used_and_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     folder_of(tmp_path).mkdir()
     folder_of(tmp_path).chmod(0o755)
     with pytest.raises(PermissionError, match="0700"):
         DiskTier(tmp_path, CAP)
-
-
-def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    folder_of(tmp_path).rmdir()
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     folder_of(tmp_path).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="must be a directory"):
@@ -78,28 +78,49 @@ def test_the_least_recently_used_go_first_and_the_cap_holds_after_every_write(tm
     assert tier.get(name_of(499)) is not None
 
 
-def test_what_is_larger_than_the_cap_is_not_written(tmp_path: Path) -> None:
+def test_what_is_larger_than_the_cap_is_not_written_and_a_smaller_one_than_last_time_holds_at_once(
+    tmp_path: Path,
+) -> None:
     tier = DiskTier(tmp_path, CAP)
     tier.put(name_of(1), bytes(CAP + 1))
     assert (tier.report().num_rejected, taken(tmp_path)) == (1, 0)
-
-
-def test_a_smaller_cap_than_last_time_holds_at_once(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, CAP)
     for number in range(50):
         tier.put(name_of(number), bytes(1900))
     DiskTier(tmp_path, 10_000)
     assert 0 < taken(tmp_path) <= 10_000
 
 
-def test_a_file_that_is_refused_is_removed_and_counts_as_a_miss(tmp_path: Path) -> None:
+def test_a_file_that_is_refused_is_removed_and_counts_as_a_miss_and_the_last_success_is_told(tmp_path: Path) -> None:
+    before_s = time.time()
     tier = DiskTier(tmp_path, CAP)
+    assert tier.report().last_success_s == 0
     tier.put(name_of(1), b"broken")
+    assert before_s <= tier.report().last_success_s <= time.time()
     assert tier.get(name_of(1)) == b"broken"
     tier.refuse(name_of(1))
     assert tier.get(name_of(1)) is None
     report = tier.report()
-    assert (report.num_hits, report.num_misses, report.num_bytes, report.num_entries) == (0, 2, 0, 0)
+    assert (report.num_hits, report.num_misses, report.num_corrupt) == (0, 2, 1)
+    assert (report.num_bytes, report.num_entries) == (0, 0)
+
+
+def test_a_folder_that_was_deleted_is_made_again_and_something_else_in_its_place_is_not_written_to(
+    tmp_path: Path,
+) -> None:
+    tier = DiskTier(tmp_path / "cache", CAP)
+    tier.put(name_of(1), b"one" * 100)
+    shutil.rmtree(tmp_path / "cache")
+    assert tier.get(name_of(1)) is None
+    tier.put(name_of(2), b"two" * 10)
+    assert tier.get(name_of(2)) == b"two" * 10
+    report = tier.report()
+    assert (report.num_bytes, report.num_entries, report.num_rejected, report.is_up) == (30, 1, 0, True)
+    assert folder_of(tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(folder_of(tmp_path / "cache"))
+    folder_of(tmp_path / "cache").symlink_to(tmp_path / "gone")
+    tier.put(name_of(1), b"one")
+    assert (tier.report().num_rejected, tier.report().is_up) == (1, False)
+    assert not (tmp_path / "gone").exists()
 
 
 def test_a_link_a_pipe_a_socket_and_a_file_too_large_are_misses_and_removed(

@@ -82,11 +82,26 @@ def test_what_is_there_already_is_no_rejection_and_what_is_refused_is_removed(se
     tier.refuse("name")
     assert tier.get("name") is None
     assert counts(tier) == (0, 2, 0)  # refused, and gone
-
-
-def test_a_value_of_another_kind_is_a_miss(server: RedisServer) -> None:
     client(server).lpush(f"{PREFIX}name", "a list")
-    assert ValkeyTier(server.url).get("name") is None
+    assert tier.get("name") is None
+    report = tier.report()
+    assert (report.is_up, report.num_corrupt) == (True, 1)
+    assert report.last_success_s > 0
+
+
+def test_a_wrong_address_is_said_at_start_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("redis", reason="needs the extra `valkey`")
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with caplog.at_level(logging.WARNING, "cenote.engine"):
+            tier = ValkeyTier(f"valkey://user:secret-word@127.0.0.1:{port}/0")
+            deadline_s = time.monotonic() + 20
+            while not caplog.messages and time.monotonic() < deadline_s:  # the last thing that greeting does
+                time.sleep(0.01)
+    assert f"127.0.0.1:{port}" in caplog.text
+    assert "secret" not in caplog.text
+    assert (tier.report().is_up, tier.report().last_success_s) == (False, 0)
 
 
 def test_a_server_that_is_full_takes_no_more_and_is_read_from_all_the_same(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cores, heap and huge pages of the engine's process, each tried in a process apart."""
+"""Where an engine's process begins, and its cores, heap and huge pages, each tried in a process apart."""
 
 import os
 import platform
@@ -133,3 +133,20 @@ def test_what_is_in_use_moves_and_memory_does_not_grow() -> None:
     assert int(huge) >= 28
     assert int(grown) <= 8
     assert is_same == "True"
+
+
+BEGIN = """
+import gc, signal, sys
+import service.engine.worker as worker
+print("torch" in sys.modules)
+import service.engine.engine as engine
+engine.run = lambda *descriptors: print(
+    descriptors, gc.isenabled(), gc.get_freeze_count() > 100_000, signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+)
+sys.argv = ["worker", "name", "3", "4", "5"]
+worker.main()
+"""
+
+
+def test_torch_is_imported_when_signals_are_ignored_and_out_of_all_collections() -> None:
+    assert said_by(BEGIN) == ["False", "(3,", "4,", "5)", "True", "True", "True"]

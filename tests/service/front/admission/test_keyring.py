@@ -72,28 +72,30 @@ def test_a_file_that_is_not_right_says_where_and_repeats_nothing(tmp_path: Path,
         read_key_file(tmp_path / "none")
 
 
-def test_a_changed_file_counts_and_a_broken_one_does_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_changed_file_counts_and_a_broken_one_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(tmp_path / "keys", line("one"))
     ring = Keyring(path, SharedTable.of_one_front())
     write(path, line("two"))
-    asyncio.run(ring.reload_if_changed())
+    await ring.reload_if_changed()
     assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
     with caplog.at_level(logging.ERROR, "cenote.keys"):
         write(path, line("three") + "oops\n")
-        asyncio.run(ring.reload_if_changed())
-        asyncio.run(ring.reload_if_changed())
+        await ring.reload_if_changed()
+        await ring.reload_if_changed()
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]  # others may have set the level
     assert [record.getMessage().partition(", ")[2][:6] for record in errors] == ["line 2"]  # once
     assert (ring.find(b"two") is None, ring.find(b"three")) == (False, None)
     path.unlink()
-    asyncio.run(ring.reload_if_changed())
+    await ring.reload_if_changed()
     assert ring.find(b"two") is not None
     write(path, line("four"))
-    asyncio.run(ring.reload_if_changed())
+    await ring.reload_if_changed()
     assert ring.find(b"four") is not None
 
 
-def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> None:
+async def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> None:
     path = write(tmp_path / "keys", line("one"))
     ring, before = Keyring(path, SharedTable.of_one_front()), path.stat()
     time.sleep(0.05)  # more than the clock of a file system takes to tick
@@ -102,11 +104,11 @@ def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> No
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = path.stat()
     assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
-    asyncio.run(ring.reload_if_changed())
+    await ring.reload_if_changed()
     assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
 
 
-def test_what_is_no_file_for_a_while_is_said_and_reloading_goes_on(
+async def test_what_is_no_file_for_a_while_is_said_and_reloading_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Opening a pipe waits for a writer."""
@@ -114,11 +116,11 @@ def test_what_is_no_file_for_a_while_is_said_and_reloading_goes_on(
     ring = Keyring(path, SharedTable.of_one_front())
     path.unlink()
     os.mkfifo(path)
-    asyncio.run(asyncio.wait_for(ring.reload_if_changed(), 20))
+    await asyncio.wait_for(ring.reload_if_changed(), 20)
     assert "no regular file; the keys stay as they were" in caplog.text
     path.unlink()
     write(path, line("two"))
-    asyncio.run(ring.reload_if_changed())
+    await ring.reload_if_changed()
     assert ring.find(b"one") is None
 
 
@@ -152,14 +154,14 @@ async def test_a_read_that_hangs_is_said_in_the_log(
     assert ring.find(b"two") is not None
 
 
-def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
+async def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
     path = write(tmp_path / "keys", line("one", max_concurrent_requests=1))
     ring = Keyring(path, SharedTable.of_one_front())
     before = ring.find(b"one")
     assert before
     with before.meter.request():
         write(path, line("other") + line("one", max_concurrent_requests=2))
-        asyncio.run(ring.reload_if_changed())
+        await ring.reload_if_changed()
         after = ring.find(b"one")
         assert after
         with after.meter.request(), pytest.raises(UnavailableError), after.meter.request():

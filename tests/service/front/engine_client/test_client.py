@@ -12,15 +12,7 @@ from service.front.engine_client.local_engine import results_of
 from service.front.engine_client.pending import Pending, all_settled
 from service.front.job import InputResult
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import (
-    Abandon,
-    EngineMessage,
-    Failure,
-    Pixels,
-    StepDone,
-    Submit,
-    WantPixels,
-)
+from service.ipc.messages import Abandon, EngineMessage, Failure, Pixels, StepDone, Submit, WantPixels
 from service.media.image.decode import load_pixels
 from service.outputs.block import blocks_of
 from tests.service.front.engine_client.played_engine import (

@@ -4,13 +4,7 @@ import pytest
 
 from service.errors import ModelError, UnavailableError
 from service.front.engine_client.client import MAX_UNSENT
-from service.ipc.messages import (
-    Abandon,
-    Pixels,
-    StepDone,
-    Submit,
-    WantPixels,
-)
+from service.ipc.messages import Abandon, Pixels, StepDone, Submit, WantPixels
 from service.media.image.decode import load_pixels
 from service.outputs.block import blocks_of
 from service.outputs.plan import TokenPlan

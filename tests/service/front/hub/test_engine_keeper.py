@@ -1,10 +1,9 @@
-"""The keeper of an engine: one that hangs while it loads, and what one announces, reports and is judged by."""
+"""The keeper of an engine: one that hangs while it loads, and what one is given, announces and is judged by."""
 
 import asyncio
 import os
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -14,13 +13,13 @@ from service.front.engine_client.front_link import EngineStatus, Loaded, ProbeRe
 from service.front.hub import engine_keeper
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import EngineLines, EngineLink
-from service.front.hub.engine_process import EngineProcess
+from service.front.hub.engine_process import NUM_SPINS, EngineProcess, engine_environ
 from service.ipc.announcements import Announcements
 from service.ipc.channel import frame
 from service.ipc.messages import Pong, Ready, Start, StepReport, StepStarted
 from service.ipc.reports import CacheReport
 from service.settings.settings import Settings
-from tests.conftest import CHECKPOINT
+from tests.conftest import CHECKPOINT, children_of
 
 LOAD_S = 0.2
 """No engine is loaded in this time: importing torch alone takes longer."""
@@ -76,31 +75,20 @@ def counted(name: str) -> float:
     return metrics.SERVICE.get_sample_value(name, {"model": "kept"}) or 0.0
 
 
-def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(engine_keeper, "LOAD_S", LOAD_S)
-
-    async def two_that_were_started() -> tuple[int, int]:
-        front = Front()
-        keeper = EngineKeeper(Settings(**NAMED), 0, [front], 1)
-        keeper.on_report(front, Loaded(model=0, start=START))
-        pids: list[int] = []
-        while len(pids) < 2:
-            await asyncio.sleep(0.01)
-            if keeper.process is not None and keeper.process.pid not in pids:
-                pids.append(keeper.process.pid)
-        await keeper.end()
-        return pids[0], pids[1]
-
-    num_stuck = counted("cenote_engine_stuck_total")
-    first, second = asyncio.run(two_that_were_started())
+    num_stuck, front, pids = counted("cenote_engine_stuck_total"), Front(), list[int]()
+    keeper = EngineKeeper(Settings(**NAMED), 0, [front], 1)
+    keeper.on_report(front, Loaded(model=0, start=START))
+    while len(pids) < 2:
+        await asyncio.sleep(0.01)
+        if keeper.process is not None and keeper.process.pid not in pids:
+            pids.append(keeper.process.pid)
+    await keeper.end()
     assert counted("cenote_engine_stuck_total") > num_stuck
-    assert not _runs(first)
-    assert first != second
-
-
-def _runs(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(") ")[2][0] != "Z"
+    assert pids[0] not in children_of(os.getpid())
 
 
 class Kept:
@@ -214,3 +202,16 @@ def _line_is_open(passed: socket.socket) -> bool:
         return True
     finally:
         line.close()
+
+
+def test_threads_of_the_engine_spin_for_a_short_while() -> None:
+    environ = engine_environ({"PATH": "here", "HF_HUB_OFFLINE": "0"})
+    assert environ["GOMP_SPINCOUNT"] == NUM_SPINS
+    assert environ["PATH"] == "here"
+    assert environ["HF_HUB_OFFLINE"] == "1"  # the front has found the checkpoint; the engine asks nobody
+
+
+def test_what_an_operator_says_of_waiting_stands() -> None:
+    assert engine_environ({"GOMP_SPINCOUNT": "7"})["GOMP_SPINCOUNT"] == "7"
+    # libgomp would take the count and not the policy
+    assert "GOMP_SPINCOUNT" not in engine_environ({"OMP_WAIT_POLICY": "ACTIVE"})

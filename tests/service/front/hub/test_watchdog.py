@@ -6,7 +6,8 @@ from service.front.hub.watchdog import NUM_REMEMBERED, UNKNOWN_S, Breaker, Watch
 from service.ipc.messages import StepKind, StepStarted
 
 
-def watchdog() -> Watchdog:
+@pytest.fixture
+def dog() -> Watchdog:
     return Watchdog(10.0)
 
 
@@ -25,29 +26,21 @@ def silent(dog: Watchdog, seconds: float) -> bool:
     return any(dog.tick(1.0) for _ in range(int(seconds)))
 
 
-def test_between_steps_the_floor_is_the_limit() -> None:
-    dog = watchdog()
+def test_between_steps_the_floor_is_the_limit_and_any_sign_of_life_starts_the_count_again(dog: Watchdog) -> None:
+    assert not silent(dog, 10)
+    dog.heard(10.0, 0)
     assert not silent(dog, 10)
     assert silent(dog, 1)
 
 
-def test_any_sign_of_life_starts_the_count_again() -> None:
-    dog = watchdog()
-    assert not silent(dog, 10)
-    dog.heard(10.0, 0)
-    assert not silent(dog, 10)
-
-
-def test_a_step_of_a_kind_that_was_never_seen_has_a_minute() -> None:
-    dog = watchdog()
+def test_a_step_of_a_kind_that_was_never_seen_has_a_minute(dog: Watchdog) -> None:
     start(dog, 1, "encode", 4, 0.0)
     assert not silent(dog, 60)
     assert silent(dog, 1)
 
 
-def test_a_large_step_is_expected_to_take_as_much_longer_as_it_is_larger() -> None:
+def test_a_large_step_is_expected_to_take_as_much_longer_as_it_is_larger(dog: Watchdog) -> None:
     """The known question has 4 visual tokens; the first real image on a slow CPU takes a minute, and may."""
-    dog = watchdog()
     learn(dog, "encode", 4, 0.2)
     start(dog, 1, "encode", 2048, 0.0)
     assert dog.limit_s == pytest.approx(5 * 0.2 * 512)
@@ -56,9 +49,8 @@ def test_a_large_step_is_expected_to_take_as_much_longer_as_it_is_larger() -> No
     assert dog.limit_s == pytest.approx(5 * 60.0)  # of this size one has been seen: nothing is reckoned any more
 
 
-def test_a_step_far_larger_than_all_before_is_an_unknown_one() -> None:
+def test_a_step_far_larger_than_all_before_is_an_unknown_one(dog: Watchdog) -> None:
     """Short prompts whose beginnings are kept take next to nothing; a long one has all of attention's square."""
-    dog = watchdog()
     learn(dog, "forward", 30, 0.005)
     assert dog.expected_s("forward", 240) == pytest.approx(8 * 0.005)
     assert dog.expected_s("forward", 8192) == UNKNOWN_S
@@ -66,8 +58,7 @@ def test_a_step_far_larger_than_all_before_is_an_unknown_one() -> None:
     assert dog.expected_s("forward", 8192) == 30.0
 
 
-def test_a_word_from_before_a_step_does_not_end_it() -> None:
-    dog = watchdog()
+def test_a_word_from_before_a_step_does_not_end_it(dog: Watchdog) -> None:
     learn(dog, "forward", 100, 8.0)
     start(dog, 1, "forward", 100, 0.0)
     start(dog, 2, "forward", 100, 3.0)  # both were read together, the answer to the first is read after them
@@ -79,30 +70,22 @@ def test_a_word_from_before_a_step_does_not_end_it() -> None:
     assert sorted(dog._seconds["forward", 7]) == [1.0, 3.0, 4.0, 8.0]
 
 
-def test_quick_steps_are_held_to_the_floor() -> None:
-    dog = watchdog()
+def test_quick_steps_are_held_to_the_floor(dog: Watchdog) -> None:
     for _ in range(NUM_REMEMBERED):
         learn(dog, "forward", 100, 0.01)
     start(dog, 1, "forward", 100, 0.0)
     assert dog.limit_s == 10.0
 
 
-def test_one_step_that_was_stopped_and_went_on_does_not_spoil_the_measure() -> None:
-    dog = watchdog()
+def test_neither_one_step_that_was_stopped_and_went_on_nor_another_kind_spoils_the_measure(dog: Watchdog) -> None:
+    learn(dog, "encode", 100, 60.0)
     for seconds in [500.0, *[3.0] * (NUM_REMEMBERED - 1)]:
         learn(dog, "forward", 100, seconds)
     assert dog.expected_s("forward", 100) == 3.0
 
 
-def test_kinds_are_not_mixed() -> None:
-    dog = watchdog()
-    learn(dog, "encode", 100, 60.0)
-    learn(dog, "forward", 100, 3.0)
-    assert dog.expected_s("forward", 100) == 3.0
-
-
-def test_a_front_that_was_stopped_itself_does_not_blame_the_engine() -> None:
-    assert not watchdog().tick(3600.0)
+def test_a_front_that_was_stopped_itself_does_not_blame_the_engine(dog: Watchdog) -> None:
+    assert not dog.tick(3600.0)
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,7 @@ def host() -> Iterator[MediaHost]:
 
 
 def run(
-    host: MediaHost,
-    *urls: str,
-    per_item: bool = False,
-    max_bytes: int = 1 << 20,
-    place: Any = None,
+    host: MediaHost, *urls: str, per_item: bool = False, max_bytes: int = 1 << 20, place: Any = None
 ) -> MediaReader:
     """Fetch the images of a request of so many inputs; its reader, with what came."""
     settings = Settings(allow_private_media_hosts="localhost", media_ports=str(host.port), max_media_bytes=max_bytes)

@@ -1,6 +1,5 @@
 """Images kept under names: how many bytes all stores have, and what one front learns of another's names."""
 
-import asyncio
 from typing import cast
 
 import pytest
@@ -34,7 +33,7 @@ def test_the_gauge_is_of_all_stores(sizes: tuple[int, ...]) -> None:
     assert shown() - before == one.num_bytes + two.num_bytes > 0
 
 
-def test_what_another_front_has_bound_is_learned_and_more_of_the_same_image_too() -> None:
+async def test_what_another_front_has_bound_is_learned_and_more_of_the_same_image_too() -> None:
     theirs, asked = UuidStore(1 << 20), list[str]()
 
     async def ask(tenant: bytes, uuid: str) -> bytes:
@@ -44,15 +43,15 @@ def test_what_another_front_has_bound_is_learned_and_more_of_the_same_image_too(
     there, here = Uuids(theirs, "m", ask), Uuids(UuidStore(1 << 20), "m", ask)
     image, other = image_file(noise(64, 64, 1)), image_file(noise(64, 64, 2))
     there.bind(b"acme", "name", image)
-    asyncio.run(here.ask_others(b"acme", {"name", "unknown"}))
-    asyncio.run(here.ask_others(b"other", {"name"}))
+    await here.ask_others(b"acme", {"name", "unknown"})
+    await here.ask_others(b"other", {"name"})
     assert (here.find(b"acme", "unknown"), here.find(b"other", "name")) == (None, None)
     bound = here.find(b"acme", "name")
     assert bound is not None
     assert (bound.item.identity, bound.identities) == (image.identity, {image.identity})
     there.bind(b"acme", "name", image, b"its features")
     here.bind(b"acme", "name", other)  # the first content keeps the name
-    asyncio.run(here.ask_others(b"acme", {"name"}))
+    await here.ask_others(b"acme", {"name"})
     assert (found := here.find(b"acme", "name")) is not None
     assert found.identities == {image.identity, b"its features"}
     assert sorted(asked) == ["name", "name", "name", "unknown"]

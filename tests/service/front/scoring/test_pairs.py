@@ -15,7 +15,6 @@ from service.front.inputs.reader import InputReader
 from service.front.scoring.comparison import Comparison, Side, score_job
 from service.front.served_model import ServedModel, load_served_model
 from service.front.serving.from_settings import media_rules
-from service.front.serving.serving import choose
 from service.front.tenant import SERVICE
 from service.outputs.score import ScoreAsk
 from service.prompt.build import PromptBuilder
@@ -73,13 +72,10 @@ def texts(reader: PairReader) -> list[tuple[str, str]]:
     return [(query.text, document.text) for query, document in (one.turns for one in reader.seen)]
 
 
-def test_one_query_stands_beside_each_document(reader: PairReader) -> None:
+def test_one_query_stands_beside_each_document_and_as_many_as_documents_are_pairs(reader: PairReader) -> None:
     reader.read("a", ["b", RerankItem(text="c"), ""], instruction="Find it.")
     assert texts(reader) == [("a", "b"), ("a", "c"), ("a", "")]
     assert {one.instruction for one in reader.seen} == {"Find it."}
-
-
-def test_as_many_queries_as_documents_are_pairs(reader: PairReader) -> None:
     reader.read(["a", "b"], ["c", "d"])
     assert texts(reader) == [("a", "c"), ("b", "d")]
 
@@ -105,24 +101,15 @@ def test_texts_around_an_image_share_a_limit(reader: PairReader) -> None:
     assert short.turns[0].parts == ("a b", picture, " c", picture, "")
 
 
-def test_a_document_that_cannot_be_read_fails_by_itself(reader: PairReader) -> None:
-    good, bad = reader.read("a", ["b", UNREADABLE], per_item=True)
-    assert isinstance(good, Prompt)
-    assert isinstance(bad, ServiceError)
-    assert (bad.param, bad.index) == ("documents[1].image", 1)
-
-
-def test_a_query_that_cannot_be_read_fails_its_pair_or_all(reader: PairReader) -> None:
-    good, bad = reader.read(["a", UNREADABLE], ["b", "c"], per_item=True)
-    assert isinstance(good, Prompt)
-    assert isinstance(bad, ServiceError)
-    assert (bad.param, bad.index) == ("queries[1].image", 1)
+def test_a_document_that_cannot_be_read_fails_by_itself_and_a_query_its_pair_or_all(reader: PairReader) -> None:
+    for queries, documents, param in (
+        ("a", ["b", UNREADABLE], "documents[1].image"),
+        (["a", UNREADABLE], ["b", "c"], "queries[1].image"),
+    ):
+        good, bad = reader.read(queries, documents, per_item=True)
+        assert isinstance(good, Prompt)
+        assert isinstance(bad, ServiceError)
+        assert (bad.param, bad.index) == (param, 1)
     with pytest.raises(ServiceError) as raised:
         reader.read(UNREADABLE, ["b", "c"], per_item=True)
     assert raised.value.param == "queries.image"
-
-
-def test_a_reranker_refuses_to_embed_and_says_what_it_does(reader: PairReader) -> None:
-    with pytest.raises(ServiceError, match=r"is a reranker.*`/v1/rerank`"):
-        choose([reader.model], None, "vectors")
-    assert reader.model.own.score_kind(reader.model.offer) == "sigmoid"

@@ -81,9 +81,9 @@ def job_of(answer_bytes: int = 0) -> Job:
     return Job(**{name: getattr(job, name) for name in job.__struct_fields__} | {"answer_bytes": answer_bytes})
 
 
-def test_parts_are_joined_in_order_and_summed_up() -> None:
+async def test_parts_are_joined_in_order_and_summed_up() -> None:
     engine = Engine()
-    result = asyncio.run(embedder_of(engine).embed(job_of(), SERVICE))
+    result = await embedder_of(engine).embed(job_of(), SERVICE)
     assert [one.vector.id for one in result.embedded] == list(range(len(TEXTS)))
     assert result.counts.num_tokens == sum(len(one.prompt.plan.ids) for one in result.embedded)
     assert (result.num_inputs, result.counts.num_hits) == (len(TEXTS), len(TEXTS))
@@ -91,10 +91,10 @@ def test_parts_are_joined_in_order_and_summed_up() -> None:
     assert (engine.starts, engine.num_most) == (list(range(0, len(TEXTS), NUM_IN_PART)), 2)
 
 
-def test_the_first_failure_ends_the_others_and_no_more_begin() -> None:
+async def test_the_first_failure_ends_the_others_and_no_more_begin() -> None:
     engine = Engine(fails_at=NUM_IN_PART)
     with pytest.raises(ModelError, match="it failed"):
-        asyncio.run(embedder_of(engine).embed(job_of(), SERVICE))
+        await embedder_of(engine).embed(job_of(), SERVICE)
     assert engine.num_runs == 0
     assert max(engine.starts) <= 2 * NUM_IN_PART
 
@@ -120,31 +120,29 @@ async def test_nothing_runs_where_the_queue_has_no_room_for_the_first_part() -> 
     assert engine.starts == []
 
 
-def test_what_may_be_late_runs_whole_so_that_it_is_refused_before_anything_has_run() -> None:
+async def test_what_may_be_late_runs_whole_so_that_it_is_refused_before_anything_has_run() -> None:
     now_s = [0.0]
     forwards = ForwardRate(1, lambda: now_s[0])
     for number in range(LEAST_SAMPLES):
         now_s[0] += SAMPLE_S
         forwards.ran([[number]], 1.0, 1.0)  # a token in a second
     engine = Engine()
-    asyncio.run(embedder_of(engine, forwards=forwards).embed(job_of(), Caller(SERVICE.tenant, time.monotonic() + 9, 9)))
+    await embedder_of(engine, forwards=forwards).embed(job_of(), Caller(SERVICE.tenant, time.monotonic() + 9, 9))
     assert engine.starts == [0]
 
 
-def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
-    async def noted() -> list[str]:
-        NOTED.set(stages := Stages())
-        await embedder_of(Engine()).embed(job_of(), SERVICE)
-        return [name for name, *_ in stages.intervals]
-
-    assert asyncio.run(noted()) == ["engine"]
+async def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
+    NOTED.set(stages := Stages())
+    await embedder_of(Engine()).embed(job_of(), SERVICE)
+    assert [name for name, *_ in stages.intervals] == ["engine"]
 
 
 @pytest.mark.parametrize("fails_at", [4, None])
-def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: int | None) -> None:
+async def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: int | None) -> None:
     """Without a collection of cycles, which comes seldom."""
-
-    async def end() -> None:
+    gc.collect()
+    gc.disable()
+    try:
         embedder = embedder_of(Engine(fails_at))
         with suppress(ModelError, TimeoutError):
             async with asyncio.timeout(None if fails_at else 0.002):
@@ -152,18 +150,13 @@ def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: in
             pytest.fail("it neither failed nor was cancelled")
         await asyncio.sleep(0)  # the loop forgets who woke this task
         assert embedder._answers.held.is_nothing()
-
-    gc.collect()
-    gc.disable()
-    try:
-        asyncio.run(end())
     finally:
         gc.enable()
 
 
-async def compared(patience_s: float, num_callers: int, threads: list[str]) -> list[object]:
+async def compared(patience_s: float, num_callers: int) -> tuple[list[object], list[str]]:
     """Result of each caller's comparison, and the threads of its steps."""
-    embedder = embedder_of(Engine())
+    embedder, threads = embedder_of(Engine()), list[str]()
 
     def steps() -> Steps[float]:
         for _ in range(NUM_STEPS):
@@ -174,19 +167,17 @@ async def compared(patience_s: float, num_callers: int, threads: list[str]) -> l
 
     caller = Caller(SERVICE.tenant, time.monotonic() + patience_s, patience_s)
     works = [embedder.compare(steps(), SMALL_CHARS + 1, caller) for _ in range(num_callers)]
-    return list(await asyncio.gather(*works, return_exceptions=True))
+    return list(await asyncio.gather(*works, return_exceptions=True)), threads
 
 
-def test_a_comparison_ends_at_its_deadline() -> None:
-    threads = list[str]()
-    (error,) = asyncio.run(compared(0.05, 1, threads))
+async def test_a_comparison_ends_at_its_deadline() -> None:
+    (error,), threads = await compared(0.05, 1)
     assert isinstance(error, DeadlineError)
     assert len(threads) < NUM_STEPS
 
 
 @pytest.mark.parametrize("num_callers", [1, 3])
-def test_comparisons_leave_half_of_the_cores_to_the_engine(num_callers: int) -> None:
-    threads = list[str]()
-    asyncio.run(compared(0.2, num_callers, threads))
+async def test_comparisons_leave_half_of_the_cores_to_the_engine(num_callers: int) -> None:
+    _, threads = await compared(0.2, num_callers)
     assert len(set(threads)) == 1
     assert threads[0].startswith("compare")

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from service.errors import MediaError
-from service.media.audio.audio_file import (
-    AudioInfo,
-    AudioLimits,
-    OpenAudio,
-    audio_format,
-    check_audio,
-    check_named,
-)
+from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.audio.samples import Audio, put_samples, samples_of
 from service.media.error_location import ErrorLocation
 from service.media.item import AudioRule

@@ -13,15 +13,12 @@ from service.media.fetch import connection
 from service.media.fetch.connection import FetchError, SystemResolver
 
 
-def test_the_machines_own_name_has_its_own_address() -> None:
-    found = asyncio.run(SystemResolver().resolve("localhost"))
-    assert set(found) <= {ip_address("127.0.0.1"), ip_address("::1")}
+async def test_the_machines_own_name_has_its_own_address_and_a_name_that_is_none_has_none() -> None:
+    found = await SystemResolver().resolve("localhost")
     assert found
-
-
-def test_a_name_that_is_none_is_not_resolved() -> None:
+    assert set(found) <= {ip_address("127.0.0.1"), ip_address("::1")}
     with pytest.raises(FetchError, match="name_not_resolved"):
-        asyncio.run(SystemResolver().resolve("nowhere.invalid"))
+        await SystemResolver().resolve("nowhere.invalid")
 
 
 async def test_a_look_up_that_nobody_waits_for_keeps_its_place_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,7 @@ def test_an_answer_in_place_of_another_is_counted_once_and_one_without_a_tag_for
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{}, {"etag": "x" * 257}, {"etag": "ü"}, {"etag": "a\tb"}, TAG | {"cache-control": "private, No-Store"}],
+    "fields", [{}, {"etag": "x" * 257}, {"etag": "ü"}, {"etag": "a\tb"}, TAG | {"cache-control": "private, No-Store"}]
 )
 def test_what_cannot_be_asked_for_again_or_must_not_be_kept_is_not(fields: dict[str, str]) -> None:
     memory = FetchMemory(1 << 20)

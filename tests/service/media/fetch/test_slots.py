@@ -1,7 +1,6 @@
 """Slots of a host are shared by tenants: nobody holds all of them, and nobody waits without an end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -46,48 +45,36 @@ class Holding:
         assert len(self.slots) == 0
 
 
-def run(test: Callable[[Holding], Awaitable[None]], max_each: int = 8) -> None:
-    async def whole() -> None:
-        holding = Holding(max_each)
-        await test(holding)
-        await holding.close()
-
-    asyncio.run(whole())
-
-
 @pytest.mark.parametrize(("max_each", "most"), [(8, 6), (16, 12), (4, 3), (2, 1), (1, 1)])
-def test_one_tenant_leaves_a_quarter_to_others(max_each: int, most: int) -> None:
-    async def test(holding: Holding) -> None:
-        await holding.begin("slow", num=40)
-        assert holding.held == ["slow"] * most
-        await holding.begin("quick")
-        assert holding.held == ["slow"] * most + ["quick"] * (max_each > 1)
-
-    run(test, max_each)
-
-
-def test_the_last_slots_go_to_tenants_that_have_none() -> None:
-    async def test(holding: Holding) -> None:
-        await holding.begin("a", num=40)
-        await holding.begin("b", num=40)
-        await holding.begin("c")
-        assert holding.held == ["a"] * 6 + ["b", "c"]
-
-    run(test)
+async def test_one_tenant_leaves_a_quarter_to_others(max_each: int, most: int) -> None:
+    holding = Holding(max_each)
+    await holding.begin("slow", num=40)
+    assert holding.held == ["slow"] * most
+    await holding.begin("quick")
+    assert holding.held == ["slow"] * most + ["quick"] * (max_each > 1)
+    await holding.close()
 
 
-def test_a_slot_that_becomes_free_goes_to_a_tenant_that_has_none_and_all_come_in_the_end() -> None:
-    async def test(holding: Holding) -> None:
-        await holding.begin("a", num=4)  # one more than it may hold
-        await holding.begin("b", request=1, num=3)
-        await holding.begin("c")
-        assert holding.held == ["a", "a", "a", "b"]
-        for _ in range(8):
-            await holding.end_first()
-        assert holding.held[4] == "c"  # before more for those that have one
-        assert sorted(holding.held) == [*"aaaabbbc"]
+async def test_the_last_slots_go_to_tenants_that_have_none() -> None:
+    holding = Holding(8)
+    await holding.begin("a", num=40)
+    await holding.begin("b", num=40)
+    await holding.begin("c")
+    assert holding.held == ["a"] * 6 + ["b", "c"]
+    await holding.close()
 
-    run(test, 4)
+
+async def test_a_slot_that_becomes_free_goes_to_a_tenant_that_has_none_and_all_come_in_the_end() -> None:
+    holding = Holding(4)
+    await holding.begin("a", num=4)  # one more than it may hold
+    await holding.begin("b", request=1, num=3)
+    await holding.begin("c")
+    assert holding.held == ["a", "a", "a", "b"]
+    for _ in range(8):
+        await holding.end_first()
+    assert holding.held[4] == "c"  # before more for those that have one
+    assert sorted(holding.held) == [*"aaaabbbc"]
+    await holding.close()
 
 
 async def test_who_waits_too_long_is_refused_with_when_to_come_again() -> None:

@@ -1,5 +1,7 @@
-"""Pixels of each format and mode, and files that cannot be decoded."""
+"""Pixels of each format and mode, files that cannot be decoded, and the memory that a decode takes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +16,9 @@ from tests.builders import image_bytes
 
 LIMITS = DecodeLimits()
 STILLS = [
-    "cmyk.jpg",
-    "exif.jpg",
-    "gray.png",
-    "la.png",
-    "palette.gif",
-    "photo.webp",
-    "real0.jpg",
-    "real1.jpg",
-    "real2.jpg",
-    "rgba.png",
-    "ribbon.png",
-    "square.png",
-    "tiny.png",
-    "wide.png",
-]
+    "cmyk.jpg", "exif.jpg", "gray.png", "la.png", "palette.gif", "photo.webp", "real0.jpg", "real1.jpg", "real2.jpg",
+    "rgba.png", "ribbon.png", "square.png", "tiny.png", "wide.png",
+]  # fmt: skip
 
 
 def decode(encoded: bytes) -> Image.Image:
@@ -85,3 +75,42 @@ def test_an_image_whose_pixels_are_not_of_the_headers_size_is_refused() -> None:
     with pytest.raises(MediaError) as caught:
         decode_rgb(encoded, other)
     assert caught.value.code == "media_undecodable"
+
+
+SIDE = 2_200
+PEAK = """
+import sys
+from pathlib import Path
+from service.media.image.decode import decode_rgb
+from service.media.image.header import DecodeLimits, read_header
+
+def peak():
+    return next(int(line.split()[1]) << 10 for line in Path("/proc/self/status").open() if line.startswith("VmHWM"))
+
+encoded = Path(sys.argv[1]).read_bytes()
+header = read_header(encoded, DecodeLimits())
+before = peak()
+decode_rgb(encoded, header, background=(1, 2, 3)).resize((64, 64))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize(
+    ("kind", "mode", "options"),
+    [
+        ("PNG", "LA", {}),
+        ("JPEG", "CMYK", {"progressive": True, "subsampling": 0}),
+        ("WEBP", "RGBA", {"method": 0}),
+        ("GIF", "P", {"transparency": 1}),
+        ("BMP", "RGBA", {}),
+    ],
+)
+def test_no_format_takes_more_than_it_is_charged_with(
+    tmp_path: Path, kind: str, mode: str, options: dict[str, object]
+) -> None:
+    file = tmp_path / "image"
+    Image.new(mode, (SIDE, SIDE)).save(file, kind, **options)
+    charged = read_header(file.read_bytes(), DecodeLimits()).num_decode_bytes
+    ended = subprocess.run([sys.executable, "-c", PEAK, str(file)], capture_output=True, text=True, check=True)
+    assert 0.5 * charged < int(ended.stdout) < 1.03 * charged

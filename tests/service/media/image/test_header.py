@@ -27,13 +27,7 @@ def gif_header(width: int, height: int) -> bytes:
     return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + b";"
 
 
-MAKERS = {
-    "PNG": png_header,
-    "GIF": gif_header,
-    "BMP": bmp,
-    "WEBP": webp,
-    "JPEG": jpeg,
-}
+MAKERS = {"PNG": png_header, "GIF": gif_header, "BMP": bmp, "WEBP": webp, "JPEG": jpeg}
 
 
 def refusal(encoded: bytes, limits: DecodeLimits = LIMITS) -> MediaError:
@@ -44,38 +38,29 @@ def refusal(encoded: bytes, limits: DecodeLimits = LIMITS) -> MediaError:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_bomb_is_refused_by_its_header_alone_with_both_numbers(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("width", "height", "numbers"),
+    [
+        (60_000, 60_000, ("60000 x 60000", "16384")),
+        (10_000, 3_321, ("33210000", "33200000")),
+        (1, 201, ("201.0", "200")),
+        (201, 1, ("201.0", "200")),
+        (16_385, 100, ("16385", "16384")),
+    ],
+)
+def test_what_is_too_large_or_of_an_extreme_shape_is_refused_by_its_header_alone_with_both_numbers(
+    kind: str, width: int, height: int, numbers: tuple[str, str]
+) -> None:
     began = time.process_time()
-    error = refusal(MAKERS[kind](60_000, 60_000))
+    error = refusal(MAKERS[kind](width, height))
     assert time.process_time() - began < 0.05
     assert error.code == "media_too_large"
-    assert "60000 x 60000" in error.message
-    assert "16384" in error.message
-
-
-@pytest.mark.parametrize("kind", MAKERS)
-def test_too_many_pixels_are_refused_with_both_numbers(kind: str) -> None:
-    error = refusal(MAKERS[kind](10_000, 3_321))
-    assert error.code == "media_too_large"
-    assert "33210000" in error.message
-    assert "33200000" in error.message
+    assert all(number in error.message for number in numbers)
 
 
 def test_the_limits_themselves_are_accepted() -> None:
-    assert read_header(png_header(10_000, 3_320), LIMITS) == Header("PNG", 10_000, 3_320)
-    assert read_header(png_header(16_384, 82), LIMITS) == Header("PNG", 16_384, 82)
-    assert read_header(png_header(200, 1), LIMITS) == Header("PNG", 200, 1)
-    assert read_header(png_header(1, 1), LIMITS) == Header("PNG", 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "numbers"),
-    [(1, 201, ("201.0", "200")), (201, 1, ("201.0", "200")), (16_385, 100, ("16385", "16384"))],
-)
-def test_an_extreme_shape_is_refused_with_both_numbers(width: int, height: int, numbers: tuple[str, str]) -> None:
-    error = refusal(png_header(width, height))
-    assert error.code == "media_too_large"
-    assert all(number in error.message for number in numbers)
+    for size in ((10_000, 3_320), (16_384, 82), (200, 1), (1, 1)):
+        assert read_header(png_header(*size), LIMITS) == Header("PNG", *size)
 
 
 def test_a_long_file_is_refused_with_both_numbers_before_anything_is_read() -> None:

@@ -22,11 +22,6 @@ def test_a_longer_list_is_sampled_from_end_to_end_and_cut_to_int(num_frames: int
     assert (taken[0], taken[-1], len(set(taken))) == (0, num_frames - 1, 64)
 
 
-def test_a_list_of_65_leaves_out_the_last_but_one() -> None:
-    """64/63 · i is cut: every index is its own place, but the last."""
-    assert RULE.sample_list(65) == [*range(63), 64]
-
-
 @pytest.mark.parametrize(
     ("num_frames", "file_fps", "fps", "max_frames", "num_taken"),
     [

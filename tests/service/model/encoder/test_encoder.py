@@ -23,6 +23,7 @@ from service.model.encoder.encoder import Encoder
 from service.model.encoder.stock_weights import stock_weights
 from service.model.linear.products import PackedProducts
 from service.model.packed.segments import Group
+from service.model.stock.text_encoder import one_thread
 
 TOLERANCE = 1e-5
 SIZES: dict[str, Any] = {
@@ -92,3 +93,20 @@ def test_a_derived_class_has_no_forward_of_ours() -> None:
         pass
 
     assert stock_weights(Derived(BertConfig(**SIZES))) is None
+
+
+def test_the_number_of_threads_comes_back_whatever_happens() -> None:
+    before, seen = torch.get_num_threads(), []
+
+    def fail() -> None:
+        with one_thread():
+            seen.append(torch.get_num_threads())
+            raise ValueError("inside")
+
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(ValueError, match="inside"):
+            fail()
+        assert [*seen, torch.get_num_threads()] == [1, 2]
+    finally:
+        torch.set_num_threads(before)

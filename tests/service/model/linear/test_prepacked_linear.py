@@ -6,13 +6,7 @@ from torch.nn import functional
 
 from service.model.linear.cpu_backend import can_prepack, can_prepack_decoder
 from service.model.linear.linear import Linear
-from service.model.linear.prepacked_linear import (
-    PaddedLinear,
-    PrepackedGated,
-    PrepackedLinear,
-    padded_rows,
-    whole_rows,
-)
+from service.model.linear.prepacked_linear import PrepackedGated, PrepackedLinear, padded_rows, whole_rows
 
 TOLERANCE = 5e-6
 """Numbers are up to 5, and torch sums in another order."""
@@ -52,19 +46,6 @@ def test_a_decoders_products_are_torchs(num_rows: int, dtype: torch.dtype) -> No
     gate, up = want.chunk(2, dim=-1)
     twice = wide | {"rtol": 2 * wide["rtol"]}  # the gate is rounded before it is multiplied
     torch.testing.assert_close(PrepackedGated(both).multiply(x).double(), functional.silu(gate) * up, **twice)
-
-
-@pytest.mark.parametrize("num_rows", [1, 2, 272, 320, 512, 513, 1300])
-@torch.inference_mode()
-def test_any_number_of_rows_is_torchs(num_rows: int) -> None:
-    torch.manual_seed(num_rows)
-    linear = Linear(torch.randn(96, 64) / 8, torch.randn(96))
-    x, residual, memory = torch.randn(num_rows, 64), torch.randn(num_rows, 96), torch.empty(num_rows, 96)
-    product, want = PaddedLinear(linear), functional.linear(x, linear.weight, linear.bias)
-    by_tanh = functional.gelu(want, approximate="tanh")
-    assert (product.project(x, memory) - want).abs().max() <= TOLERANCE
-    assert (product.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
-    assert (product.project_add(x, residual.clone()) - want - residual).abs().max() <= TOLERANCE
 
 
 @torch.inference_mode()

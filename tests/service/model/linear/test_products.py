@@ -13,7 +13,6 @@ from service.model.linear.cpu_backend import packed_products, packed_products_of
 from service.model.linear.linear import Linear
 from service.model.linear.products import (
     NATIVE,
-    ONEDNN,
     PackedModule,
     PackedProduct,
     PackedProducts,
@@ -26,7 +25,7 @@ CPU = torch.device("cpu")
 TOLERANCE = 5e-6
 
 
-@pytest.mark.parametrize("num_rows", [1, 2, 6, 259, 512, 1300])
+@pytest.mark.parametrize("num_rows", [1, 2, 6, 259, 272, 320, 512, 513, 1300])
 @torch.inference_mode()
 def test_every_way_gives_torchs_products(packed: PackedProducts, num_rows: int) -> None:
     torch.manual_seed(num_rows)
@@ -94,11 +93,3 @@ def test_a_tower_in_bfloat16_has_no_layout_of_onednns(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cpu_backend, "runs_on", lambda dtype, device: False)
     assert packed_products_of_tower(CPU, torch.bfloat16) is None
     assert packed_products_of_tower(CPU, torch.float32) is packed_products(CPU, torch.float32)
-
-
-@pytest.mark.parametrize("num_rows", [0, 1, 511, 512, 513, 1700])
-def test_rows_are_filled_where_products_want_it(num_rows: int) -> None:
-    assert NATIVE.pad_blocks(num_rows) == num_rows
-    num_filled = ONEDNN.pad_blocks(num_rows)
-    assert num_rows <= num_filled < num_rows + 64
-    assert num_filled % ONEDNN.block_rows in (0, ONEDNN.fill(max(1, num_rows % ONEDNN.block_rows)))

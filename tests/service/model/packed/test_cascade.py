@@ -9,7 +9,6 @@ import torch
 
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.segments import Segments, plan_segments, select_prefixes
-from tests.service.model.packed.exact import exact
 
 pytestmark = pytest.mark.usefixtures("attention_of_cpu")
 HEADS, KV_HEADS, HEAD_DIM = 4, 2, 16
@@ -102,3 +101,11 @@ def test_equal_prompts_keep_a_last_token_each() -> None:
     assert one.stop - one.start == 59
     assert [(group.num_segments, group.num_tokens) for group in segments.groups] == [(3, 1)]
     assert len(segments.tokens) == 60
+
+
+def exact(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> torch.Tensor:
+    """``softmax(scaling · Q Kᵀ + causal mask) V`` of one prompt, `[num_tokens, heads, head_dim]`."""
+    q, k, v = (tensor.double().transpose(0, 1) for tensor in (query, key, value))
+    k, v = (tensor.repeat_interleave(len(q) // len(tensor), dim=0) for tensor in (k, v))
+    scores = (scaling * q @ k.transpose(1, 2)).masked_fill_(torch.ones(len(query), len(query)).triu_(1).bool(), -1e300)
+    return (scores.softmax(-1) @ v).transpose(0, 1)

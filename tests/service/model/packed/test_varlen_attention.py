@@ -65,14 +65,6 @@ def test_all_segments_in_one_call_are_each_segment_by_itself(monkeypatch: pytest
     torch.testing.assert_close(few, got[LAST], atol=TOLERANCE, rtol=0)
 
 
-@pytest.mark.usefixtures("with_stand_in")
-def test_the_last_token_alone_is_the_last_of_all() -> None:
-    query, key, value = packed()
-    lengths = tuple(LENGTHS)
-    want = varlen.attend(query, key, value, lengths, 0.25)[LAST]
-    torch.testing.assert_close(varlen.attend_last(query[LAST], key, value, lengths, 0.25), want, atol=TOLERANCE, rtol=0)
-
-
 @pytest.mark.parametrize("dtype", varlen.HALVES)
 def test_the_call_binds_to_the_kernel_that_torch_has(dtype: torch.dtype) -> None:
     query, key, value = packed(dtype, "meta")

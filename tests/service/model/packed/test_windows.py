@@ -39,9 +39,4 @@ def test_windows_have_the_form_of_kernels() -> None:
     assert [
         window.sides()
         for window in (AttentionWindow(), AttentionWindow(False), AttentionWindow(True, 5), AttentionWindow(False, 5))
-    ] == [
-        (-1, 0),
-        (-1, -1),
-        (4, 0),
-        (4, 4),
-    ]
+    ] == [(-1, 0), (-1, -1), (4, 0), (4, 4)]

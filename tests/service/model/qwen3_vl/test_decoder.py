@@ -1,7 +1,6 @@
 """Our decoder against the stock one: every part, every dtype, with and without shared beginnings."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,17 +17,11 @@ from service.model.load import load_stock
 from service.model.packed.packed_batch import NO_VISUAL, PackedBatch, VisualTokens
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
+from tests.conftest import CHECKPOINT
 
-CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 CPU = torch.device("cpu")
 GRID = (1, 4, 6)
 HEAD = list(range(100, 120))
-DTYPES = [torch.float32, torch.bfloat16, torch.float16]
-
-
-@pytest.fixture(scope="module")
-def model() -> Qwen3VLModel:
-    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.float32) -> PackedBatch:
@@ -142,9 +135,11 @@ def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
     assert len(blocks) == 1 or min(block.stop - block.start for block in blocks) > BLOCK_ROWS / 2
 
 
-@pytest.mark.parametrize("num_rows", [1, 14, 512, 526, 1700])
+@pytest.mark.parametrize("num_rows", [1, 14, 511, 512, 513, 526, 1700])
 def test_blocks_of_prepacked_products_have_rows_that_there_is_code_for(num_rows: int) -> None:
+    assert (NATIVE.pad_blocks(num_rows), NATIVE.pad_blocks(0), ONEDNN.pad_blocks(0)) == (num_rows, 0, 0)
     num_filled = ONEDNN.pad_blocks(num_rows)
+    assert num_rows <= num_filled < num_rows + 64
     blocks = ONEDNN.blocks(num_filled)
     sizes = [block.stop - block.start for block in blocks]
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_filled))

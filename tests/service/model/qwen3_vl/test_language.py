@@ -20,15 +20,9 @@ from service.model.qwen3_vl.qwen3_vl import Qwen3VL, patchify
 from service.model.qwen3_vl.vision import VisionTower
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
+from tests.conftest import CHECKPOINT
 
-CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-5
-NOTHING = torch.zeros(0, dtype=torch.int64)
-
-
-@pytest.fixture(scope="module")
-def model() -> Qwen3VLModel:
-    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def packed(lengths: list[int], seed: int = 0) -> PackedBatch:

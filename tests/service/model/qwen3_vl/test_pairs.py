@@ -1,7 +1,6 @@
 """Two frames of a video through the vision tower and the placeholder check: as the stock tower has them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,20 +12,14 @@ from service.engine.scheduling.waiting import Waiting
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.item import MediaKind
 from service.model.architectures import pooled_model
-from service.model.load import load_stock
 from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, Qwen3VL, patchify_pair
 from service.model.qwen3_vl.vision import VisionTower
 from service.outputs.dense import DenseAsk
 from service.outputs.plan import TokenPlan
+from tests.service.model.qwen3_vl.conftest import stock_features
 
-CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-5
 OUTPUT = DenseAsk(dimensions=128)
-
-
-@pytest.fixture(scope="module")
-def model() -> Qwen3VLModel:
-    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -34,21 +27,11 @@ def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(0, 256, (2, height, width, 3), dtype=torch.uint8, generator=generator)
 
 
-@torch.inference_mode()
-def stock(model: Qwen3VLModel, frames: torch.Tensor) -> torch.Tensor:
-    """The stock tower on patches whose two temporal halves are the two frames."""
-    _, height, width, _ = frames.shape
-    patches = patchify_pair(*frames)
-    grid_thw = torch.tensor([[1, height // PATCH, width // PATCH]])
-    out = model.visual(patches.to(model.dtype), grid_thw=grid_thw, return_dict=True)
-    return torch.cat([out.pooler_output, *out.deepstack_features], dim=-1)
-
-
 @pytest.mark.parametrize(("height", "width"), [(32, 32), (96, 640), (352, 416)])
 def test_a_pair_has_the_stock_towers_features(model: Qwen3VLModel, height: int, width: int) -> None:
     frames = drawn(height, width)
     features = VisionTower(model).encode(frames)
-    want = stock(model, frames)
+    want = stock_features(model, patchify_pair(*frames), height, width)
     assert features.shape == (height * width // (PATCH * MERGE) ** 2, want.shape[1])
     assert (features - want).abs().max() / want.abs().max() < TOLERANCE
 

@@ -1,20 +1,16 @@
 """Kept beginnings: the vectors are those without them, and no tenant has anything of another's."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 from transformers import Qwen3VLModel
 
-from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.packed.prefix_cache import LEAST_ALIKE, LEAST_SHARE, LEAST_TOKENS, PrefixCache
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
 
-CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-6
 """Of unit vectors. Raw ones have components of 2.9 and are up to 2.4e-6 from a forward in float64, both of them and on
 every processor, so that two of them may be 5e-6 apart; that is 5e-7 of their length."""
@@ -23,11 +19,6 @@ PAD = 8005
 GRID, NUM_VISUAL = (1, 4, 6), 6
 SYSTEM, LONGER = list(range(100, 115)), [*range(100, 115), *range(300, 340)]
 OTHER = list(range(200, 230))
-
-
-@pytest.fixture(scope="module")
-def model() -> Qwen3VLModel:
-    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 @pytest.fixture
@@ -144,7 +135,8 @@ def test_what_is_kept_is_bounded_and_the_least_recently_used_goes(model: Qwen3VL
     language = caching(model, PLENTY)
     warm(language, OTHER)
     one_bytes = language.prefixes.num_bytes
-    assert one_bytes == sum(one.num_kv_heads for one in language.layers) * 2 * len(OTHER) * 4 * model_head_dim(model)
+    head_dim = model.language_model.layers[0].self_attn.head_dim
+    assert one_bytes == sum(one.num_kv_heads for one in language.layers) * 2 * len(OTHER) * 4 * head_dim
     language = caching(model, int(1.6 * one_bytes))
     warm(language, OTHER)
     warm(language, SYSTEM)  # half as long: both fit
@@ -173,8 +165,3 @@ def test_a_beginning_that_is_larger_than_all_may_be_is_not_kept(model: Qwen3VLMo
     warm(language, SYSTEM)
     assert check(language, model, pack([*SYSTEM, *words(60)])) == 0
     assert language.prefixes.num_bytes == 0
-
-
-def model_head_dim(model: Qwen3VLModel) -> int:
-    head_dim: int = model.language_model.layers[0].self_attn.head_dim  # type: ignore[assignment]
-    return head_dim

@@ -1,7 +1,5 @@
 """Our way through the vision tower gives what the stock tower gives, for every size and chunk of rows."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from transformers import Qwen3VLModel
@@ -15,8 +13,9 @@ from service.model.qwen3_vl import tower_block, vision
 from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, patchify
 from service.model.qwen3_vl.tower_block import TowerTables
 from service.model.qwen3_vl.vision import VisionTower, fold_still
+from tests.conftest import CHECKPOINT as ORACLE
+from tests.service.model.qwen3_vl.conftest import stock_features
 
-ORACLE = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 TOLERANCE = 1e-5
 SIDES = [(32, 32), (32, 640), (352, 800), (736, 768), (1024, 1024)]
 
@@ -30,12 +29,8 @@ def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(0, 256, (height, width, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed))
 
 
-@torch.inference_mode()
 def stock(model: Qwen3VLModel, pixels: torch.Tensor) -> torch.Tensor:
-    height, width, _ = pixels.shape
-    grid_thw = torch.tensor([[1, height // PATCH, width // PATCH]])
-    out = model.visual(patchify(pixels).to(model.dtype), grid_thw=grid_thw, return_dict=True)
-    return torch.cat([out.pooler_output, *out.deepstack_features], dim=-1)
+    return stock_features(model, patchify(pixels), *pixels.shape[:2])
 
 
 def difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
@@ -44,21 +39,16 @@ def difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize(("height", "width"), SIDES)
-def test_features_over_packed_weights_are_the_stock_towers(
+def test_features_are_those_of_the_stock_tower_also_over_packed_weights(
     model: Qwen3VLModel, packed: PackedProducts, height: int, width: int
 ) -> None:
     pixels = drawn(height, width)
-    ours = VisionTower(model, packed).encode(pixels)
-    assert difference(ours, stock(model, pixels)) <= TOLERANCE
-
-
-@pytest.mark.parametrize(("height", "width"), SIDES)
-def test_features_are_those_of_the_stock_tower(model: Qwen3VLModel, height: int, width: int) -> None:
-    pixels = drawn(height, width)
-    features = VisionTower(model).encode(pixels)
-    assert features.shape == (height * width // (PATCH * MERGE) ** 2, features.shape[1])
-    assert features.is_contiguous()
-    assert difference(features, stock(model, pixels)) < TOLERANCE
+    want = stock(model, pixels)
+    for tower in (VisionTower(model), VisionTower(model, packed)):
+        features = tower.encode(pixels)
+        assert features.shape == (height * width // (PATCH * MERGE) ** 2, features.shape[1])
+        assert features.is_contiguous()
+        assert difference(features, want) < TOLERANCE
 
 
 def test_chunks_of_rows_change_nothing(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
