@@ -32,14 +32,11 @@ def test_as_many_start_as_there_is_room_to_hold_and_the_rest_when_there_is() -> 
     assert asked.begun == ["a", "b"]
     asked.look_ups.turn(0, 0.0)
     assert asked.begun == ["a", "b", "c"]
-
-
-def test_one_that_is_larger_than_all_room_runs_alone() -> None:
-    asked = Asked(max_held_tokens=25)
-    asked.look_ups.ask(media("large", num_tokens=1000))
-    asked.look_ups.ask(media("b"))
-    asked.look_ups.turn(0, 0.0)
-    assert asked.begun == ["large"]
+    alone = Asked(max_held_tokens=25)
+    for image in (media("large", num_tokens=1000), media("b")):
+        alone.look_ups.ask(image)
+    alone.look_ups.turn(0, 0.0)
+    assert alone.begun == ["large"]
 
 
 def test_one_that_is_not_answered_in_time_is_given_up() -> None:
@@ -82,15 +79,10 @@ def test_an_answer_in_time_forgives_the_late_ones() -> None:
         asked.look_ups.answered(b"probe")
 
 
-def test_what_cannot_begin_is_given_up_at_once() -> None:
-    asked = Asked(can_begin=False)
-    asked.look_ups.ask(media("a"))
-    assert asked.look_ups.turn(0, 0.0) == [b"a"]
-
-
-def test_an_image_that_is_asked_for_again_meanwhile_is_looked_up_once() -> None:
-    asked = Asked()
+def test_what_is_asked_for_twice_is_looked_up_once_and_what_cannot_begin_given_up_at_once() -> None:
+    asked, hopeless = Asked(), Asked(can_begin=False)
     for _ in range(2):
         asked.look_ups.ask(media("a"))
-    assert asked.look_ups.turn(0, 0.0) == []
+    hopeless.look_ups.ask(media("a"))
+    assert (asked.look_ups.turn(0, 0.0), hopeless.look_ups.turn(0, 0.0)) == ([], [b"a"])
     assert asked.begun == ["a"]

@@ -145,10 +145,7 @@ def test_a_rate_below_one_a_second_and_one_that_is_changed() -> None:
     second.take(faster)
     assert num_let_through(first, second) == 10
     assert first.due_s() == second.due_s() == pytest.approx(0.1)
-
-
-def test_the_lowest_rate_is_one_that_fronts_can_share() -> None:
-    _, (first, second) = meters([1e8], max_requests_per_s=MIN_REQUESTS_PER_S)
+    _, (first, second) = meters([1e8], max_requests_per_s=MIN_REQUESTS_PER_S)  # the lowest that fronts can share
     assert num_let_through(first, second) == 1
     assert second.due_s() == pytest.approx(1 / MIN_REQUESTS_PER_S)
 
