@@ -43,7 +43,7 @@ from service.model.heads.dense_modules import DenseModules
 from service.model.heads.file_head import FileHead, Projection
 from service.model.heads.pooled import PooledHead
 from service.model.heads.score import ClassifierModules, answer_modules
-from service.model.heads.sparse import SparseHead, WeightTable
+from service.model.heads.sparse import SparseHead
 from service.model.heads.tokens import TokensHead, load_projection
 from service.model.load import load_stock
 from service.model.model import Model
@@ -126,10 +126,10 @@ def _hybrid(one: Source) -> Model:
 
 
 def _splade(one: Source) -> Model:
-    whole, how, table = one.stock(AutoModelForMaskedLM, attention=None), read_splade(one.folder), None
+    whole, how, table = one.stock(AutoModelForMaskedLM, attention=None), read_splade(one.folder), torch.zeros(0)
     if how.router is not None:
-        table = WeightTable(load_file(how.router.queries / SINGLE)[WEIGHT].float().to(one.device))
-    return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole), SparseHead(whole, how), table=table)
+        table = load_file(how.router.queries / SINGLE)[WEIGHT].float().to(one.device)
+    return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole), SparseHead(whole, how, table))
 
 
 def _cross_encoder(one: Source) -> Model:

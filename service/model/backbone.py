@@ -14,6 +14,7 @@ from service.errors import ModelError
 from service.model.linear.products import PackedProducts
 from service.model.packed.packed_batch import PackedBatch
 from service.model.states import States
+from service.outputs.plan import TokenPlan
 
 Grid = tuple[int, int, int]
 """Temporal, height and width of an image in patches."""
@@ -31,23 +32,21 @@ class Probe:
     """A prompt of the known-answer check at start.
 
     Attributes:
-        token_ids: with placeholders.
+        plan: its tokens, with placeholders.
         pixels: `[height, width, 3]`, uint8, of its only image, or `[2, height, width, 3]` of a pair of frames; None
             when it has none.
         samples: `[num_samples]`, float32, of its only audio; likewise.
-        num_masked: tokens at the end that no token attends to.
         offset: of the first placeholder.
         num_tokens: placeholders of the image.
         grid_thw: the image's patches.
     """
 
-    token_ids: list[int]
+    plan: TokenPlan
     pixels: NDArray[np.uint8] | None = None
     offset: int = 0
     num_tokens: int = 0
     grid_thw: Grid = (1, 0, 0)
     samples: NDArray[np.float32] | None = None
-    num_masked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

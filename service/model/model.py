@@ -8,7 +8,6 @@ import torch
 
 from service.model.backbone import Backbone, Probe
 from service.model.heads.head import Head, HeadRows
-from service.model.heads.sparse import WeightTable
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 
@@ -24,14 +23,11 @@ class Model:
         own: the first of them, whose rows may be kept.
     """
 
-    def __init__(self, backbone: Backbone, *heads: Head, table: WeightTable | None = None) -> None:
-        """Run `backbone` and `heads`; `table` has the own rows of prompts that need no forward."""
+    def __init__(self, backbone: Backbone, *heads: Head) -> None:
         self.backbone = backbone
         self.heads: Mapping[str, Head] = {head.kind: head for head in heads}
         self.own = heads[0]
-        self.table = table
         self.num_parameters = backbone.num_parameters + sum(head.num_parameters for head in heads)
-        self.num_parameters += 0 if table is None else table.num_parameters
 
     @property
     def own_decoder(self) -> Qwen3VL | None:
@@ -45,9 +41,8 @@ class Model:
         Args:
             kinds: of output, for each prompt.
         """
-        if self.table is not None and any(plan.uses_static_weights for plan in batch.plans):
-            rows = self._partly_static(batch, kinds, self.table)
-            return {self.own.kind: HeadRows(rows, [1] * len(kinds))}
+        if self.own.looks_up and not all(is_run := [plan.needs_forward for plan in batch.plans]):
+            return {self.own.kind: HeadRows(self._partly_run(batch, kinds, is_run), [1] * len(kinds))}
         asked = {kind: [place for place, own in enumerate(kinds) if kind in own] for kind in self.heads}
         heads = [self.heads[kind] for kind, prompts in asked.items() if prompts]
         states = self.backbone.states(batch, "all" if any(head.needs == "all" for head in heads) else "last")
@@ -60,13 +55,12 @@ class Model:
             found[head.kind] = HeadRows(head.rows(own, [batch.plans[prompt] for prompt in prompts]), counts)
         return found
 
-    def _partly_static(self, batch: PackedBatch, kinds: Sequence[Collection[str]], table: WeightTable) -> torch.Tensor:
+    def _partly_run(self, batch: PackedBatch, kinds: Sequence[Collection[str]], is_run: Sequence[bool]) -> torch.Tensor:
         """Own rows of a batch of which some prompts, or all, do not go through the model."""
-        is_static = [plan.uses_static_weights for plan in batch.plans]
-        is_run = [not one for one in is_static]
-        static = table.rows(list(compress(torch.split(batch.token_ids, batch.segment_lengths), is_static)))
-        rows = static.new_empty((len(is_run), self.own.hidden_size))
-        rows[torch.tensor(is_static)] = static
+        is_known = [not one for one in is_run]
+        known = self.own.look_up(list(compress(torch.split(batch.token_ids, batch.segment_lengths), is_known)))
+        rows = known.new_empty((len(is_run), self.own.hidden_size))
+        rows[torch.tensor(is_known)] = known
         if any(is_run):
             lengths = torch.tensor(batch.segment_lengths)
             is_token = torch.tensor(is_run).repeat_interleave(lengths)

@@ -16,7 +16,6 @@ from service.media.item import MediaKind
 from service.model.backbone import Probe
 from service.model.model import Model
 from service.outputs.ask import OutputAsk
-from service.outputs.plan import TokenPlan
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
@@ -90,8 +89,7 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe], ask: OutputAsk) -> li
             media = (
                 Media(key=b"", grid_thw=grid_thw, offset=probe.offset, num_tokens=num_tokens, kind=kind, slot=slot),
             )
-        plan = TokenPlan(probe.token_ids, probe.num_masked)
-        request = Request(id=id_, plan=plan, media=media, asks=(ask,))
+        request = Request(id=id_, plan=probe.plan, media=media, asks=(ask,))
         features = [runner.encode(one, slot) for one in media]
         waiting.append(Waiting(request, 0.0, [*features]))
         start += slot.num_bytes

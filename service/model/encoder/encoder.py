@@ -143,7 +143,7 @@ def _attend_alone(heads: torch.Tensor, group: Group) -> torch.Tensor:
     """The same for one prompt, in fewer calls: a short query's time goes by their number."""
     num_tokens = group.num_tokens
     query, key, value = heads[:num_tokens].chunk(3, dim=1)
-    if group.num_masked:
+    if group.num_keys < num_tokens:
         key, value = key[: group.num_keys], value[: group.num_keys]
     mixed = attend_whole(query, key, value).flatten(1)
     num_padding = len(heads) - num_tokens

@@ -67,6 +67,7 @@ class Head:
         num_parameters: of all weights.
         needs: the states that it reads.
         are_scores: its rows have no length that is scaled to 1: logits, and weights of the vocabulary's entries.
+        looks_up: some prompts need no forward: `look_up` has their rows.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Head:
     num_parameters: int
     needs: Needs = "all"
     are_scores: bool = False
+    looks_up: bool = False
 
     @property
     def whole_ask(self) -> OutputAsk:
@@ -86,6 +88,10 @@ class Head:
 
     def rows(self, states: States, plans: Sequence[TokenPlan]) -> torch.Tensor:
         """Raw rows in the order of the batch, `[total_rows, hidden_size]`."""
+        raise NotImplementedError
+
+    def look_up(self, prompts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Rows of prompts that need no forward, `[num_prompts, hidden_size]`, from the ids of each."""
         raise NotImplementedError
 
     def stock_rows(self, run: StockRun) -> torch.Tensor:

@@ -3,7 +3,10 @@
 The logits of a batch are never there together: 8,192 tokens of 30,522 entries are a gigabyte. The head runs over a
 chunk of tokens, whatever texts they are of, and each text takes its part of the chunk before the next is computed.
 
-Source: Formal et al. 2021 (arXiv 2109.10086); sentence-transformers 6.2 `SpladePooling`.
+Queries that do not go through the model have each token's own weight, by a table.
+
+Source: Formal et al. 2021 (arXiv 2109.10086); Geng et al. 2024 (arXiv 2411.04403); sentence-transformers 6.2
+`SpladePooling`, `SparseStaticEmbedding`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,21 +56,25 @@ class SparseHead(Head):
     Args:
         whole: the masked language model, of one of the classes in `LOGITS`.
         how: its logits become weights.
+        table: `[vocabulary]`, float32, weights of tokens in prompts that need no forward; empty where all do.
 
     Attributes:
         hidden_size: entries of the vocabulary.
-        num_parameters: that are not the encoder's too; the decoder's matrix is tied to its embeddings.
+        num_parameters: that are not the encoder's too, the table's among them; the decoder's matrix is tied to its
+            embeddings.
     """
 
     kind = "sparse"
     are_scores = True
 
-    def __init__(self, whole: PreTrainedModel, how: SpladePooling) -> None:
+    def __init__(self, whole: PreTrainedModel, how: SpladePooling, table: torch.Tensor) -> None:
         shared = {id(one) for one in whole.base_model.parameters()}
         self.hidden_size = int(cast(Any, whole.config).vocab_size)
-        self.num_parameters = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
+        own = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
+        self.num_parameters = own + table.numel()
+        self.looks_up = len(table) > 0
         self.logits = LOGITS[type(whole)](whole)
-        self._whole, self._how = whole, how
+        self._whole, self._how, self._table = whole, how, table
         self._products: Products = TORCHS
 
     def pack(self, products: PackedProducts) -> None:
@@ -94,6 +101,14 @@ class SparseHead(Head):
         num_at_once = self._products.whole(max(1, most // (self.hidden_size * FLOAT_BYTES)))
         found = pool_logits(states.rows, states.bounds, self.chunk, self.hidden_size, self._how, num_at_once)
         return states.by_prompt(found)
+
+    def look_up(self, prompts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The table's weights of the tokens in each prompt."""
+        rows = self._table.new_zeros(len(prompts), self.hidden_size)
+        for row, token_ids in zip(rows, prompts, strict=True):
+            present = token_ids.to(row.device)
+            row[present] = self._table[present]
+        return rows
 
     def chunk(self, states: torch.Tensor) -> torch.Tensor:
         """Logits of some tokens, `[num_tokens, width]` to `[num_tokens, vocabulary]`, float32."""
@@ -132,26 +147,6 @@ class SparseHead(Head):
 def _entries(weights: np.ndarray) -> bytes:
     indices = np.flatnonzero(weights)
     return pack_sparse(indices, weights[indices])
-
-
-class WeightTable:
-    """Weights of prompts that do not go through the model: of each token in a prompt, by a table.
-
-    Source: sentence-transformers 6.2 `SparseStaticEmbedding`; Geng et al. 2024 (arXiv 2411.04403).
-    """
-
-    def __init__(self, weights: torch.Tensor) -> None:
-        """Look up in `weights`, `[vocabulary]`, float32."""
-        self._weights = weights
-        self.num_parameters = weights.numel()
-
-    def rows(self, prompts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """`[num_prompts, vocabulary]`, of the ids of each prompt."""
-        rows = self._weights.new_zeros(len(prompts), len(self._weights))
-        for row, token_ids in zip(rows, prompts, strict=True):
-            present = token_ids.to(row.device)
-            row[present] = self._weights[present]
-        return rows
 
 
 def pool_logits(

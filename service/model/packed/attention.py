@@ -85,7 +85,7 @@ def attend(
     if beginnings or len(prefix[0]):
         out[groups[-1].stop :].zero_()
         return _behind_prefixes(query, key, value, groups, beginnings, scaling, out, prefix)
-    hides = any(group.num_masked for group in groups)
+    hides = any(group.num_keys < group.num_tokens for group in groups)
     if not hides and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
@@ -93,7 +93,7 @@ def attend(
     out[groups[-1].stop :].zero_()
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
-        if group.num_masked:
+        if group.num_keys < group.num_tokens:
             k, v = k[:, :, : group.num_keys], v[:, :, : group.num_keys]
         is_grouped = q.shape[1] != k.shape[1]
         if window.window is None or group.num_tokens <= window.window:
@@ -230,7 +230,8 @@ def _behind_prefixes(
     Source: FlashInfer's cascade inference (Ye et al. 2024); Dao et al. 2023, Flash-Decoding.
     """
     sums = query.new_empty(query.shape[:2], dtype=torch.float32)
-    alone = [Group(0, one.start, one.stop, 1, one.stop - one.start) for one in beginnings]
+    sizes = [one.stop - one.start for one in beginnings]
+    alone = [Group(0, one.start, one.stop, 1, size, size) for one, size in zip(beginnings, sizes, strict=True)]
     for group in (*alone, *groups):
         rows = slice(group.start, group.stop)
         shape = (group.num_segments, group.num_tokens)

@@ -48,8 +48,3 @@ class PackedBatch:
     visual: VisualTokens = NO_VISUAL
     plans: Sequence[TokenPlan] = ()
     tenants: Sequence[str] = ()
-
-    @property
-    def num_masked(self) -> list[int]:
-        """Of each request, how many tokens at its end no token attends to; empty where that is not said."""
-        return [plan.num_masked for plan in self.plans]

@@ -21,6 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from service.outputs.plan import TokenPlan
+
 Index = NDArray[np.int64]
 
 NO_NUMBERS: Final[Index] = np.zeros(0, np.int64)
@@ -43,7 +45,7 @@ class Group:
         stop: place after its last token.
         num_segments: prompts in the group.
         num_tokens: length of each.
-        num_masked: tokens at the end of each that no token attends to; they attend to the others.
+        num_keys: tokens of each that are attended to, from the first on; the rest attend to them.
     """
 
     first: int
@@ -51,12 +53,7 @@ class Group:
     stop: int
     num_segments: int
     num_tokens: int
-    num_masked: int = 0
-
-    @property
-    def num_keys(self) -> int:
-        """Tokens of each prompt that are attended to."""
-        return self.num_tokens - self.num_masked
+    num_keys: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ def plan_segments(
     *,
     may_share: bool = True,
     may_part: bool = False,
-    num_masked: Sequence[int] = (),
+    plans: Sequence[TokenPlan] = (),
 ) -> Segments:
     """Sort the prompts of a batch by length, and find what they begin with in common.
 
@@ -142,7 +139,7 @@ def plan_segments(
         visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; empty: no two are.
         may_share: False keeps one row per token.
         may_part: attention knows beginnings.
-        num_masked: tokens at the end of each prompt that none attends to; empty where there are none.
+        plans: of each prompt; empty: no token is hidden from the others.
     """
     sizes = np.array(lengths)
     starts = np.cumsum(sizes) - sizes
@@ -157,7 +154,8 @@ def plan_segments(
     apart = select_prefixes(by_text, shared[by_text], sizes) if may_part and shared.any() else []
     held = {prompt for one in apart for prompt in one.prompts}
     parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(sizes)) if prompt not in held))]
-    order, groups, beginnings = _attention_order(parts, lengths, num_masked if any(num_masked) else [0] * len(sizes))
+    hidden = [plan.num_masked for plan in plans] or [0] * len(sizes)
+    order, groups, beginnings = _attention_order(parts, lengths, hidden)
     own = sizes - shared
     first_row = np.empty_like(own)  # rows of one prompt lie together, shortest prompt first
     first_row[order] = np.cumsum(own[order]) - own[order]
@@ -190,7 +188,7 @@ def _attention_order(
         for (num_whole, num_unseen), prompts in sorted(alike.items()):
             num_tokens = num_whole - one.num_tokens
             stop = start + len(prompts) * num_tokens
-            groups.append(Group(len(order), start, stop, len(prompts), num_tokens, num_unseen))
+            groups.append(Group(len(order), start, stop, len(prompts), num_tokens, num_tokens - num_unseen))
             order += prompts
             start = stop
         if one.num_tokens:
@@ -241,7 +239,7 @@ def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[BatchPart]:
                 continue
             num_fit = max(1, min(num_left, num_fit))
             stop = num_held + num_fit * group.num_tokens
-            held.append(Group(first, num_held, stop, num_fit, group.num_tokens, group.num_masked))
+            held.append(Group(first, num_held, stop, num_fit, group.num_tokens, group.num_keys))
             first, num_left = first + num_fit, num_left - num_fit
     return [*parts, BatchPart(start, start + held[-1].stop, tuple(held))]
 

@@ -21,6 +21,7 @@ from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.tower_block import MERGE, PATCH
 from service.model.qwen3_vl.vision import VisionTower
 from service.model.states import States
+from service.outputs.plan import TokenPlan
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -113,18 +114,18 @@ class Qwen3VL(Backbone):
         def seen(pixels: NDArray[np.uint8], pad_id: int) -> Probe:
             pads = [pad_id] * NUM_VISUAL_TOKENS
             ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
-            return Probe(ids, pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
+            return Probe(TokenPlan(ids), pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
 
         image = seen(pixels, config.image_token_id)
         pair = seen(np.stack([pixels, 255 - pixels]), config.video_token_id)
-        return [image, pair, Probe([*words, *others[:6]]), Probe(others)]
+        return [image, pair, Probe(TokenPlan([*words, *others[:6]])), Probe(TokenPlan(others))]
 
     @torch.inference_mode()
     def stock_run(self, probe: Probe) -> States:
         """Hidden states of a probe; the stock side computes its own positions, scatter, masks and layers."""
         stock = self.stock
         try:
-            ids = torch.tensor([probe.token_ids], device=stock.device)
+            ids = torch.tensor([probe.plan.ids], device=stock.device)
             inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
             if probe.pixels is not None:
                 inputs |= self._stock_media(torch.from_numpy(probe.pixels), ids, probe.grid_thw)

@@ -21,6 +21,7 @@ from service.model.packed.segments import plan_segments
 from service.model.positions import plain_positions, rope_positions
 from service.model.states import States
 from service.model.stock.still_patches import StillPatches
+from service.outputs.plan import TokenPlan
 
 BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
 """Visual tokens of the known image."""
@@ -109,12 +110,16 @@ class StockVlm(Backbone):
         y, x = np.mgrid[0 : BLOCK_ROWS * side, 0 : BLOCK_COLUMNS * side]
         pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
         ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
-        return [Probe(ids, pixels, len(words) + 1, num_tokens, grid), Probe([*words, *others[:6]]), Probe(others)]
+        return [
+            Probe(TokenPlan(ids), pixels, len(words) + 1, num_tokens, grid),
+            Probe(TokenPlan([*words, *others[:6]])),
+            Probe(TokenPlan(others)),
+        ]
 
     @torch.inference_mode()
     def stock_run(self, probe: Probe) -> StockRun:
         """The stock side does its own scatter, masks and layers; its positions too, where the family takes those."""
-        ids = torch.tensor([probe.token_ids], device=self.device)
+        ids = torch.tensor([probe.plan.ids], device=self.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if probe.pixels is not None:
             patches = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)

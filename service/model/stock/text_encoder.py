@@ -37,6 +37,7 @@ from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.states import States
+from service.outputs.plan import TokenPlan
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start after the padding's number, as fairseq counts them."""
@@ -62,7 +63,7 @@ class TextEncoder(Backbone):
         stock: encoder or decoder.
         whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
         separator: of a pair; tokens after the first one are of BERT's second type. None: all are of one type.
-        masks_tokens: prompts may end in tokens that no token attends to (`Group.num_masked`).
+        masks_tokens: prompts may end in tokens that no token attends to (`TokenPlan.num_masked`).
 
     Attributes:
         is_packed: whether prompts of different lengths go through it together.
@@ -162,7 +163,7 @@ class TextEncoder(Backbone):
             lengths,
             batch.visual.index.numpy(),
             may_share=False,
-            num_masked=batch.num_masked,
+            plans=batch.plans,
         )
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
@@ -175,7 +176,8 @@ class TextEncoder(Backbone):
         is_short = self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
         is_short = is_short and self._encoder is not None and not self._encoder.is_one_call(num_tokens)
         with one_thread() if is_short and torch.get_num_threads() > SHORT_THREADS else nullcontext():
-            group = Group(0, 0, num_tokens, 1, num_tokens, batch.plans[0].num_masked if batch.plans else 0)
+            num_keys = num_tokens - (batch.plans[0].num_masked if batch.plans else 0)
+            group = Group(0, 0, num_tokens, 1, num_tokens, num_keys)
             return self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
 
     def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
@@ -232,13 +234,13 @@ class TextEncoder(Backbone):
         most = self._config.max_position_embeddings - self._first_position - NUM_PADS
         window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
         lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
-        probes = [Probe(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
+        plans = [TokenPlan(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
         if self.language is not None:
-            begin, others = probes[0].token_ids, probes[1].token_ids
-            probes += [Probe([*begin, *others]), Probe([*begin, *reversed(others)])]
+            begin, others = plans[0].ids, plans[1].ids
+            plans += [TokenPlan([*begin, *others]), TokenPlan([*begin, *reversed(others)])]
         if self._masks_tokens:
-            probes.append(Probe(self._probe_ids(4, 12), num_masked=NUM_MASKED))
-        return probes
+            plans.append(TokenPlan(self._probe_ids(4, 12), num_masked=NUM_MASKED))
+        return [Probe(plan) for plan in plans]
 
     def _probe_ids(self, first: int, num_tokens: int) -> list[int]:
         ids = (
@@ -252,9 +254,9 @@ class TextEncoder(Backbone):
     @torch.inference_mode()
     def stock_run(self, probe: Probe) -> StockRun:
         """The stock side computes its own positions and masks, with plain attention and with padding."""
-        num_tokens = len(probe.token_ids)
-        ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
-        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.num_masked
+        num_tokens = len(probe.plan.ids)
+        ids = torch.tensor([[*probe.plan.ids, *[self._pad_id] * NUM_PADS]], device=self.device)
+        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.plan.num_masked
         inputs = {"input_ids": ids, "attention_mask": mask.long()}
         if self._separator is not None:
             inputs["token_type_ids"] = token_types(ids[0], self._separator)[None]

@@ -23,6 +23,7 @@ from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
 from service.model.states import States
+from service.outputs.plan import TokenPlan
 
 TILES_AT_ONCE = 4
 """Tiles of one forward of the tower, so that a page of seventeen takes little memory."""
@@ -123,15 +124,15 @@ class TileVlm(Backbone):
             pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
             num = len(self._block.ids(rows, columns, self._tile_tokens))
             ids = [*words, *[self._block.image] * num, *others]
-            return Probe(ids, pixels, len(words), num, (1, rows, columns))
+            return Probe(TokenPlan(ids), pixels, len(words), num, (1, rows, columns))
 
         pages = [page(1, 2)] if self._processor.longest > self._processor.tile else []
-        return [*pages, page(1, 1), Probe([*words, *others[:6]]), Probe(others)]
+        return [*pages, page(1, 1), Probe(TokenPlan([*words, *others[:6]])), Probe(TokenPlan(others))]
 
     @torch.inference_mode()
     def stock_run(self, probe: Probe) -> torch.Tensor:
         """All of the stock module's own: tower, scatter, masks, layers, projection, norm."""
-        ids, inputs = list(probe.token_ids), dict[str, torch.Tensor]()
+        ids, inputs = list(probe.plan.ids), dict[str, torch.Tensor]()
         if probe.pixels is not None:
             tiles, (rows, columns) = self._tiles(torch.from_numpy(probe.pixels))
             block = self._block.ids(rows, columns, self._tile_tokens)

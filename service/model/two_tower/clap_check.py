@@ -15,6 +15,7 @@ from transformers import ClapFeatureExtractor, PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures
 from service.model.backbone import Probe
+from service.outputs.plan import TokenPlan
 
 NUM_PADS = 3
 TEXT_LENGTHS = (12, 7, 12)
@@ -33,13 +34,16 @@ class ClapCheck:
         times = np.arange(self._numbers.max_samples * 2 // 5) / self._numbers.sampling_rate
         samples = 0.4 * np.sin(2 * np.pi * (200 + 150 * times) * times) + 0.1 * np.sin(2 * np.pi * 900 * times)
         audio = Probe(
-            [int(self._text.vocab_size)], samples=samples.astype(np.float32), num_tokens=1, grid_thw=(1, 1, 1)
+            TokenPlan([int(self._text.vocab_size)]),
+            samples=samples.astype(np.float32),
+            num_tokens=1,
+            grid_thw=(1, 1, 1),
         )
-        return [audio, *(Probe(self._token_ids(i, length)) for i, length in enumerate(TEXT_LENGTHS))]
+        return [audio, *(Probe(TokenPlan(self._token_ids(i, length))) for i, length in enumerate(TEXT_LENGTHS))]
 
     def vector(self, probe: Probe) -> torch.Tensor:
         """The raw vector of a probe, `[hidden]`."""
-        found = self._text_output(probe.token_ids) if probe.samples is None else self._audio_output(probe.samples)
+        found = self._text_output(probe.plan.ids) if probe.samples is None else self._audio_output(probe.samples)
         vector: torch.Tensor = found.pooler_output[0]
         return vector
 

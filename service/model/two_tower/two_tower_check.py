@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from service.checkpoint.image_processor import Scaling
 from service.model.backbone import Probe
 from service.model.packed.packed_attention import stock_attention
+from service.outputs.plan import TokenPlan
 
 NUM_PADS = 3
 """Padding of texts and of patches."""
@@ -42,15 +43,15 @@ class TwoTowerCheck:
         rows, columns = (2, 3) if self._is_naflex else (1, 1)
         y, x = np.mgrid[0 : rows * self._patch_size, 0 : columns * self._patch_size]
         pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
-        image = Probe([int(self._text.vocab_size)], pixels, 0, 1, (1, rows, columns))
+        image = Probe(TokenPlan([int(self._text.vocab_size)]), pixels, 0, 1, (1, rows, columns))
         most = int(self._text.max_position_embeddings)
         lengths = [most if self._is_padded else min(length, most - NUM_PADS) for length in TEXT_LENGTHS]
-        return [image, *(Probe(self._token_ids(i, length)) for i, length in enumerate(lengths))]
+        return [image, *(Probe(TokenPlan(self._token_ids(i, length))) for i, length in enumerate(lengths))]
 
     def vector(self, probe: Probe) -> torch.Tensor:
         """The raw vector of a probe, `[hidden]`."""
         with stock_attention("eager", self._stock.text_model.config, self._stock.vision_model.config):
-            found = self._text_output(probe.token_ids) if probe.pixels is None else self._image_output(probe.pixels)
+            found = self._text_output(probe.plan.ids) if probe.pixels is None else self._image_output(probe.pixels)
         vector: torch.Tensor = found.pooler_output[0]
         return vector
 

@@ -55,7 +55,7 @@ def random_module(name: str) -> PreTrainedModel:
 @torch.inference_mode()
 def test_states_are_the_stock_modules_and_weights_are_held_once(packed: PackedProducts, name: str) -> None:
     stock = random_module(name)
-    groups = [Group(0, 0, 5, 1, 5), Group(1, 5, 23, 2, 9)]
+    groups = [Group(0, 0, 5, 1, 5, 5), Group(1, 5, 23, 2, 9, 9)]
     token_ids = torch.randint(0, 50, (23,))
     positions = torch.cat([torch.arange(5), torch.arange(9), torch.arange(9)]) + 2
     prompts = zip(torch.split(token_ids, [5, 9, 9]), torch.split(positions, [5, 9, 9]), strict=True)
@@ -77,8 +77,8 @@ def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(packed: PackedProdu
     assert weights is not None
     encoder = Encoder(weights, packed)
     ids, filling = torch.randint(0, 50, (9,)), torch.zeros(num_padding, dtype=torch.int64)
-    twice = encoder.forward(ids.repeat(2), torch.arange(9).repeat(2), [Group(0, 0, 18, 2, 9)])
-    alone = encoder.forward(torch.cat([ids, filling]), torch.cat([torch.arange(9), filling]), [Group(0, 0, 9, 1, 9)])
+    twice = encoder.forward(ids.repeat(2), torch.arange(9).repeat(2), [Group(0, 0, 18, 2, 9, 9)])
+    alone = encoder.forward(torch.cat([ids, filling]), torch.cat([torch.arange(9), filling]), [Group(0, 0, 9, 1, 9, 9)])
     assert len(alone) == 9 + num_padding
     assert (alone[:9] - twice[9:]).abs().max() <= TOLERANCE
 

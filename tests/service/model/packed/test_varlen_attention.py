@@ -15,7 +15,7 @@ from service.model.packed.attention import _repeat_heads, attend, attend_last
 from service.model.packed.segments import Group
 
 LENGTHS = [5, 5, 17, 9]
-GROUPS = [Group(0, 0, 10, 2, 5), Group(2, 10, 27, 1, 17), Group(3, 27, 36, 1, 9)]
+GROUPS = [Group(0, 0, 10, 2, 5, 5), Group(2, 10, 27, 1, 17, 17), Group(3, 27, 36, 1, 9, 9)]
 LAST = torch.tensor(LENGTHS).cumsum(0) - 1
 HEADS, KV_HEADS, HEAD_DIM = 8, 2, 16
 TOLERANCE = 4e-6

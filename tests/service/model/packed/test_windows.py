@@ -25,7 +25,7 @@ def test_a_token_attends_to_its_window(is_causal: bool, window: int | None, num_
     generator = torch.Generator().manual_seed(num_tokens)
     heads = (HEADS, KV_HEADS, KV_HEADS)
     q, k, v = (torch.randn(2 * num_tokens, number, HEAD_DIM, generator=generator) for number in heads)
-    groups = [Group(0, 0, 2 * num_tokens, 2, num_tokens)]
+    groups = [Group(0, 0, 2 * num_tokens, 2, num_tokens, num_tokens)]
     out = attend(q, k, v, groups, SCALING, torch.empty_like(q), AttentionWindow(is_causal, window))
     distance = torch.arange(num_tokens)[:, None] - torch.arange(num_tokens)
     seen = (distance.abs() < (window or num_tokens)) & ((distance >= 0) | (not is_causal))
