@@ -18,7 +18,6 @@ from service.prompt.build import PromptBuilder
 from service.prompt.detect import load_profile
 from service.prompt.profile.calibration import load_calibration
 from service.prompt.profile.profile import Profile
-from service.prompt.roles import QUERY
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 SAME_INPUT_TYPES: Mapping[str, str] = {
@@ -62,7 +61,7 @@ class ServedModel:
     @property
     def alias(self) -> str:
         """A lower-case name that contains `embed`, or a reranker's `rerank`: some clients list no model without it."""
-        base, word = self.name.rpartition("/")[2].lower(), "embed" if self.profile.scoring is None else "rerank"
+        base, word = self.name.rpartition("/")[2].lower(), "rerank" if self.offer.is_reranker else "embed"
         return base if word in base else f"{base}-{word}"
 
     @cached_property
@@ -79,21 +78,7 @@ class ServedModel:
     @cached_property
     def offer(self) -> Offer:
         """The outputs that it gives."""
-        profile = self.profile
-        return Offer(
-            name=self.name,
-            kinds=profile.outputs,
-            dimensions=profile.dimensions,
-            normalize=profile.normalize,
-            pooling=profile.pooling,
-            similarity=profile.similarity,
-            activation=profile.scoring,
-            num_entries=profile.dimensions if profile.outputs == ("sparse",) else self.tokenizer.num_ids,
-            token_of=self.tokenizer.id_to_token,
-            query_side=QUERY if profile.roles else "",
-            has_static_queries=any(role.uses_static_weights for role in profile.roles.values()),
-            gives_chunks=profile.offers_late_chunking,
-        )
+        return self.profile.offer(self.name, self.tokenizer.num_ids, self.tokenizer.id_to_token)
 
     @property
     def own(self) -> type[OutputAsk]:

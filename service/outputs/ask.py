@@ -33,12 +33,13 @@ class Offer:
         normalize: vectors are brought to length 1.
         pooling: in the word of the checkpoint's files.
         similarity: by which its vectors are compared.
-        activation: of a reranker's logits; None of all others.
+        activation: of a reranker's logits.
         num_entries: that a sparse vector could have.
         token_of: the vocabulary's entry of an id.
         query_side: the instruction that makes a text a query, where queries and documents are read apart; else empty.
-        has_static_queries: a query's vector is weights of a table, and only documents go through the model.
+        looks_queries_up: a query's vector is weights of a table, and only documents go through the model.
         gives_chunks: chunks of a text may each have a vector of one forward.
+        feature_width: numbers of one visual token's features; 0 of a model that takes no images.
     """
 
     name: str
@@ -47,12 +48,18 @@ class Offer:
     normalize: bool
     pooling: str
     similarity: str
-    activation: Activation | None
+    activation: Activation
     num_entries: int
     token_of: Callable[[int], str | None]
     query_side: str
-    has_static_queries: bool
+    looks_queries_up: bool
     gives_chunks: bool
+    feature_width: int
+
+    @property
+    def is_reranker(self) -> bool:
+        """True if it gives scores, and no vectors."""
+        return self.kinds == ("score",)
 
 
 class Wanted(NamedTuple):

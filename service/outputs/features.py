@@ -2,9 +2,10 @@
 
 from typing import ClassVar
 
+from schemas.endpoints.image_embeds import ImageEmbedsRequest
 from service.errors import MediaError
 from service.media.item import ITEM_BYTES, TensorDtype
-from service.outputs.ask import Needs, OutputAsk
+from service.outputs.ask import Asks, Needs, Offer, OutputAsk
 
 
 class FeaturesAsk(OutputAsk, frozen=True, tag="features"):
@@ -34,3 +35,20 @@ class FeaturesAsk(OutputAsk, frozen=True, tag="features"):
             )
             raise MediaError("media_too_large", message, param=param)
         return num_tokens * each
+
+
+def image_embeds_ask(body: ImageEmbedsRequest, computed_in: TensorDtype, offer: Offer) -> FeaturesAsk:
+    """Output of a request of `/v1/image_embeds`: without a number format in the model's own, or one that its file has.
+
+    Args:
+        computed_in: the model's own.
+    """
+    own: TensorDtype = "float32" if body.features_format == "npy" and computed_in == "bfloat16" else computed_in
+    return FeaturesAsk(dtype=body.embed_dtype or own, width=offer.feature_width)
+
+
+def features_dtype(asks: Asks) -> TensorDtype:
+    """The number format of features, which are asked for alone."""
+    (ask,) = asks
+    assert isinstance(ask, FeaturesAsk)  # the scheduler makes a FeaturesStep of no other
+    return ask.dtype

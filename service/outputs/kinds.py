@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Union, get_args
 
 import service.outputs
+from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embed_vectors import EmbeddingType
 from service.errors import InputError
 from service.outputs.ask import Asks, Offer, OutputAsk, Wanted
+from service.outputs.tokens import check_pooling
 
 Need = Literal["dense", "sparse", "vectors"]
 """Need of a route: one kind of output, or any that is no score."""
@@ -49,7 +51,7 @@ def find_heads(folder: Path) -> dict[str, Path]:
 
 def fits(offer: Offer, need: Need) -> bool:
     """True if a model gives what a route needs."""
-    return offer.kinds != ("score",) if need == "vectors" else need in offer.kinds
+    return not offer.is_reranker if need == "vectors" else need in offer.kinds
 
 
 def check_fits(offer: Offer, need: Need, route: str) -> None:
@@ -60,10 +62,9 @@ def check_fits(offer: Offer, need: Need, route: str) -> None:
     """
     if need in offer.kinds:
         return
-    is_embedder = offer.kinds != ("score",)
-    if need == "vectors" and is_embedder:
+    if need == "vectors" and not offer.is_reranker:
         return
-    lacking = KINDS[need].lacking(offer, route) if need != "vectors" and is_embedder else ""
+    lacking = "" if need == "vectors" or offer.is_reranker else KINDS[need].lacking(offer, route)
     message = f"`model`: {offer.name} {lacking or KINDS[offer.kinds[0]].instead(offer, route)}"
     raise InputError("invalid_request", message, param="model")
 
@@ -89,18 +90,25 @@ def embedding_types(asked: Sequence[EmbeddingType], offer: Offer) -> list[Embedd
     return list(dict.fromkeys(types))
 
 
-def asks_of(types: Sequence[EmbeddingType], dimensions: int, offer: Offer, pool_factor: float) -> Asks:
-    """An ask for each kind of output that the types of a request are of.
+def asks_of(
+    body: EmbedRequest, types: Sequence[EmbeddingType], dimensions: int, instruction: str, offer: Offer
+) -> Asks:
+    """An ask for each kind of output that the types of a request of `/v2/embed` are of.
+
+    Args:
+        instruction: that its `input_type` stands for.
 
     Raises:
-        InputError: bits of these dimensions fill no bytes.
+        InputError: bits of these dimensions fill no bytes, or there is nothing to pool.
     """
     if dimensions % 8 and any(type_.endswith("binary") for type_ in types):
         message = "binary and ubinary pack 8 dimensions a byte: send a multiple of 8"
         message = f"`output_dimension`: got {dimensions}; {message}"
         raise InputError("invalid_dimensions", message, param="output_dimension")
-    kinds = dict.fromkeys(map(kind_of, types))
+    if body.pool_factor is not None:
+        check_pooling(body.pool_factor, instruction, offer)
+    factor, kinds = body.pool_factor or 1.0, dict.fromkeys(map(kind_of, types))
     return tuple(
-        kind.of(Wanted([one for one in types if one in kind.types], dimensions, offer.normalize, pool_factor), offer)
+        kind.of(Wanted([one for one in types if one in kind.types], dimensions, offer.normalize, factor), offer)
         for kind in kinds
     )

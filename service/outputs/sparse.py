@@ -5,15 +5,17 @@ As bytes: indices, then values, little-endian, four bytes each.
 Source: sentence-transformers 6.2 `SparseEncoder.similarity`, whose default is the dot product.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.models import ScoreKind
+from schemas.endpoints.tei import TeiSparseRequest
 from service.errors import InputError
 from service.fairness import Steps
 from service.outputs.ask import Compare, Needs, Offer, OutputAsk, Wanted
@@ -116,19 +118,24 @@ class SparseAsk(OutputAsk, frozen=True, tag="sparse"):
         return entries, sparse_dot
 
 
-def check_side(param: str, known: Sequence[str], offer: Offer) -> None:
-    """Refuse a request that does not say whether its texts are queries, where their vectors are made otherwise.
+def embed_sparse_ask(body: TeiSparseRequest, known: Iterable[str], offer: Offer) -> SparseAsk:
+    """Output of a request of `/embed_sparse`.
 
     Args:
-        param: that would say so.
-        known: names that it may have.
+        known: names that its prompt may have.
 
     Raises:
-        InputError: they are.
+        InputError: it does not say whether its texts are queries, whose vectors are made otherwise.
     """
-    if offer.has_static_queries:
-        message = f"`{param}`: got none; {offer.name} weighs queries by a table and documents by its encoder"
-        raise InputError("invalid_request", f"{message}: expected one of {', '.join(known)}", param=param)
+    if offer.looks_queries_up and body.prompt_name is None:  # the answer has no room for a warning
+        message = f"`prompt_name`: got none; {offer.name} weighs queries by a table and documents by its encoder"
+        raise InputError("invalid_request", f"{message}: expected one of {', '.join(known)}", param="prompt_name")
+    return SparseAsk(dimensions=offer.dimensions)
+
+
+def side_warnings(body: EmbedRequest, offer: Offer) -> list[str]:
+    """What an answer of `/v2/embed` says where the request did not say whether its texts are queries."""
+    return [AS_DOCUMENTS] if offer.looks_queries_up and body.input_type is None else []
 
 
 def pack_sparse(indices: NDArray[Any], values: NDArray[Any]) -> bytes:
@@ -185,9 +192,9 @@ class SparsePairs(DeferredValue):
 
     is_exact = False
 
-    def __init__(self, row: Row) -> None:
-        self._row = row
-        self.num_bytes = len(row) // ENTRY_BYTES * (NUMBER_BYTES + INDEX_BYTES + PAIR_BYTES) + len("[]")
+    def __init__(self, rows: Rows) -> None:
+        self._row = rows[SPARSE]
+        self.num_bytes = len(self._row) // ENTRY_BYTES * (NUMBER_BYTES + INDEX_BYTES + PAIR_BYTES) + len("[]")
 
     def chunks(self) -> tuple[bytes]:
         """The whole list."""

@@ -166,7 +166,7 @@ class PromptBuilder:
     def _has_ends(self, conversation: Conversation, role: PromptRole) -> bool:
         """True if the tokenizer's own tokens stand around a text."""
         asked = conversation.add_special_tokens
-        return not role.uses_static_weights and (self._profile.add_special_tokens if asked is None else asked)
+        return role.has_ends and (self._profile.add_special_tokens if asked is None else asked)
 
     def _make_frame(self, like: Conversation) -> TextFrame | None:
         """The tokens around each text; None where they depend on it."""

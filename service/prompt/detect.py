@@ -58,7 +58,7 @@ def load_profile(folder: Path, name: str = "") -> Profile:
         raise CheckpointError(f"{folder} has an adapter for late interaction, which {profile.name} does not apply")
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
-        if profile.scoring is None:
+        if not profile.is_reranker:
             check_names(files, is_normalized=profile.normalize)
         if profile.images is not None and isinstance(rule := profile.images.pixel_rule, PixelRule):
             check_sizes(files, rule.min_pixels, rule.max_pixels)

@@ -40,7 +40,8 @@ class PromptRole:
         max_tokens: longest prompt of this role, without what it is filled with.
         filling: of queries that are shorter.
         skipped_ids: tokens whose vectors are not given.
-        uses_static_weights: the model does not run: each token has its own weight, and none stand around the text.
+        uses_static_weights: the model does not run: each token has its own weight.
+        has_ends: the tokenizer's own tokens may stand around the text.
     """
 
     markers: tuple[TokenPiece, ...] = ()
@@ -49,6 +50,7 @@ class PromptRole:
     filling: QueryExpansion = QueryExpansion()
     skipped_ids: frozenset[int] = frozenset()
     uses_static_weights: bool = False
+    has_ends: bool = True
 
     def plan(self, token_ids: list[int]) -> TokenPlan:
         """Complete a prompt for the model: filled up, and with the tokens that get no vector."""

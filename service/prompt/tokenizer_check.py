@@ -31,7 +31,7 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         name = named[token_id] or ""
         if not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise CheckpointError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
-    roles = [name for name, role in profile.roles.items() if not role.uses_static_weights]  # these are text alone
+    roles = [name for name, role in profile.roles.items() if role.has_ends]  # these are text alone
     for instruction, text in product(roles or (None,), _PROBES):
         probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))

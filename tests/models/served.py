@@ -70,7 +70,7 @@ class Served:
         dimensions, normalize = self.profile.dimensions, self.profile.normalize
         if self.is_sparse:
             return (SparseAsk(dimensions=dimensions),)
-        if self.profile.scoring is not None:
+        if self.profile.is_reranker:
             return (ScoreAsk(),)
         return ((TokensAsk if self.is_multi_vector else DenseAsk)(dimensions=dimensions, normalize=normalize),)
 
@@ -192,9 +192,9 @@ class Served:
 
     def scores(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """The scores of pairs, as the front makes them."""
-        assert self.profile.scoring is not None
+        assert self.profile.is_reranker
         logits = self.vectors(prompts)[:, 0]
-        return sigmoid(logits) if self.profile.scoring == "sigmoid" else logits
+        return sigmoid(logits) if self.profile.activation == "sigmoid" else logits
 
 
 def load(folder: Path, family: str | None = None) -> Any:

@@ -9,7 +9,7 @@ from service.engine.execution.isolation import INTERNAL, NO_FIT, Quarantine, fai
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.ipc.announcements import Announce
 from service.ipc.messages import Failure
-from service.outputs.features import FeaturesAsk
+from service.outputs.features import features_dtype
 
 if TYPE_CHECKING:
     import torch
@@ -54,16 +54,15 @@ class MediaEncoder:
         Raises:
             Exception: the device is lost.
         """
-        (ask,), (features,) = waiting.request.asks, waiting.features
-        assert isinstance(ask, FeaturesAsk)  # the scheduler makes a FeaturesStep of no other
-        assert features is not None  # nor before they are there
+        dtype, (features,) = features_dtype(waiting.request.asks), waiting.features
+        assert features is not None  # the scheduler makes no FeaturesStep before they are there
         try:
-            data = self._runner.write_features(features, ask.dtype)
+            data = self._runner.write_features(features, dtype)
         except Exception:
             logger.exception("features could not be written")
         else:
-            message = NO_FIT.format(dtype=ask.dtype)
-            return failed(waiting.request, message, "non_finite_embedding") if data is None else {ask.dtype: data}
+            message = NO_FIT.format(dtype=dtype)
+            return failed(waiting.request, message, "non_finite_embedding") if data is None else {dtype: data}
         self._runner.check_alive()
         return failed(waiting.request, INTERNAL)
 

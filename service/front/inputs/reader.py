@@ -32,9 +32,7 @@ from service.front.inputs.sources import (
 from service.front.job import ImagePart, Job, JobInput, PlacedMedia, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
-from service.media.item import TensorDtype
 from service.outputs.ask import Asks
-from service.outputs.features import FeaturesAsk
 from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Placeholder, Prompt
@@ -121,7 +119,7 @@ class InputReader:
     def features_job(
         self,
         images: Sequence[ImageUrlPart],
-        dtype: TensorDtype,
+        asks: Asks,
         tenant: Tenant,
         *,
         per_item: bool,
@@ -134,12 +132,11 @@ class InputReader:
         """
         if self.model.profile.images is None:
             refuse_modality("images", self.model.profile.modalities, "images")
-        ask = FeaturesAsk(dtype=dtype, width=self.model.profile.images.feature_width)
         places = [PlacedMedia(f"images[{i}]", f"images[{i}].image_url", i, part) for i, part in enumerate(images)]
         return Job(
             inputs=[JobInput(place.param, place, (place,)) for place in places],
             truncation=Truncation(self.model.profile.max_tokens),
-            asks=(ask,),
+            asks=asks,
             tenant=tenant,
             background=background,
             per_item=per_item,

@@ -124,7 +124,7 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant) -> Job:
     options = PromptOptions(Conversation(asked.instruction), as_written=asked.part_order == "as_written")
     own = model.profile.input_types
     queries: list[JobInput] = []
-    if offer.activation:
+    if offer.is_reranker:
         queries, inputs = asked.queries.inputs(options), asked.documents.inputs(options)
     else:
         query = own[QUERY] if asked.instruction is None else asked.instruction

@@ -117,8 +117,8 @@ def _is_below(param: str, name: str) -> bool:
 def _steps(model: ServedModel, asked: Comparison, inputs: Sequence[InputResult]) -> Steps[list[Score]]:
     """The score of each document; a step is a document, or a block of one."""
     num_documents = len(asked.documents.items)
-    activation = model.offer.activation
-    score_of = _reranked(activation, asked) if activation else _compared(model, inputs[num_documents:])
+    offer = model.offer
+    score_of = _reranked(offer.activation, asked) if offer.is_reranker else _compared(model, inputs[num_documents:])
     scores: list[Score] = []
     for index, one in enumerate(inputs[:num_documents]):
         scores.append(one if isinstance(one, ServiceError) else (yield from score_of(index, _row(one))))

@@ -33,8 +33,7 @@ from service.http.request import Call, reads
 from service.http.responses.answer import answer, in_parts
 from service.http.route import Route
 from service.outputs.kinds import asks_of, embedding_types, kind_of
-from service.outputs.sparse import AS_DOCUMENTS
-from service.outputs.tokens import check_pooling
+from service.outputs.sparse import side_warnings
 
 
 @post("/v2/embed", status_code=200)
@@ -79,11 +78,9 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     dimensions = body.output_dimension or model.profile.dimensions
     if body.output_dimension:
         model.check_dimensions(dimensions, "output_dimension")
-    asks = asks_of(types, dimensions, model.offer, body.pool_factor or 1.0)
-    # Cohere's clients always send a type, so an instruction goes before it
     named = None if body.input_type is None else model.instruction_of(body.input_type)
-    if body.pool_factor is not None:
-        check_pooling(body.pool_factor, named or "", model.offer)
+    asks = asks_of(body, types, dimensions, named or "", model.offer)
+    # Cohere's clients always send a type, so an instruction goes before it
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, asks, caller.tenant)
     result = await online.embedder.embed(job, caller)
     made_by = online.fingerprint_as_written if body.part_order == "as_written" else online.fingerprint
@@ -122,8 +119,7 @@ def _meta(done: EmbeddedRequest) -> EmbedMeta:
     result, counts = done.result, done.result.counts
     cut = [i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput) and one.prompt.truncated]
     warnings = [f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else []
-    if done.model.offer.has_static_queries and done.body.input_type is None:
-        warnings.append(AS_DOCUMENTS)
+    warnings += side_warnings(done.body, done.model.offer)
     return EmbedMeta(
         billed_units=EmbedBilledUnits(
             input_tokens=counts.num_tokens - counts.num_visual_tokens,

@@ -32,6 +32,7 @@ from service.media.features.safetensors_file import safetensors_head
 from service.media.features.tensor import Tensor, written_grids
 from service.media.item import ITEM_BYTES, TensorDtype
 from service.media.key import features_digest
+from service.outputs.features import image_embeds_ask
 from service.outputs.printing import Base64String
 
 HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safetensors_head, "npy": npy_head}
@@ -45,27 +46,20 @@ async def create_image_embeds(call: Call[ImageEmbedsRequest]) -> ASGIApp:
     check_image_embeds_request(body)
     online = serving.find(body.model, "features")
     name = body.model or online.model.name
-    dtype = _dtype(body, online.engine.dtype)
+    ask = image_embeds_ask(body, online.engine.dtype, online.model.offer)
     job = online.reader.features_job(
         [image.part for image in body.images],
-        dtype,
+        (ask,),
         caller.tenant,
         per_item=body.on_error == "per_item",
         background=body.image_background or "",
     )
     result = await online.embedder.embed(job, caller)
     id_, uuids, origin = call.context.id, online.reader.rules.uuids, online.reader.rules.features.origin
-    writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
+    writer = EntryWriter(body, ask.dtype, id_, caller.tenant.uuid_scope, uuids, origin)
     return await answer(
         call, result, lambda: in_parts(writer.response(name, result)), online.fingerprint, in_thread=True
     )
-
-
-def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:
-    """The number format asked for; else the model's own, unless the file format lacks it."""
-    if body.embed_dtype is not None:
-        return body.embed_dtype
-    return "float32" if body.features_format == "npy" and computed_in == "bfloat16" else computed_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from service.http.route import KEY_STATUSES, Route, read
 from service.outputs.ask import OutputAsk
 from service.outputs.dense import DenseAsk
 from service.outputs.printing import NumberList
-from service.outputs.sparse import SPARSE, SparseAsk, SparsePairs, check_side
+from service.outputs.sparse import SparsePairs, embed_sparse_ask
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Side, Truncation
 
@@ -62,12 +62,12 @@ async def embed_sparse_tei(call: Call[TeiSparseRequest]) -> ASGIApp:
     """One sparse vector for each text."""
     online = call.serving.find(None, "sparse", "`/embed_sparse`")
     model = online.model
-    if call.body.prompt_name is None:  # the answer has no room for a warning
-        check_side("prompt_name", [*model.input_types], model.offer)
-    ask = SparseAsk(dimensions=model.profile.dimensions)
+    ask = embed_sparse_ask(call.body, model.input_types, model.offer)
     job = _job(call.body, model, call.caller.tenant, ask)
     result = await online.embedder.embed(job, call.caller)
-    return await answer(call, result, lambda: in_parts(_sparse(result)), online.fingerprint)
+    return await answer(
+        call, result, lambda: in_parts([SparsePairs(one.vector.rows) for one in result.embedded]), online.fingerprint
+    )
 
 
 @read("/info")
@@ -81,7 +81,7 @@ async def get_info(request: AnyRequest) -> Response[bytes]:
         model_id=model.name,
         model_sha=model.checkpoint.revision,
         model_dtype=online.engine.dtype,
-        model_type=kind if profile.scoring is None else TeiModelType(reranker=TeiRerankerKind()),
+        model_type=TeiModelType(reranker=TeiRerankerKind()) if model.offer.is_reranker else kind,
         max_input_length=profile.max_tokens,
         max_client_batch_size=MAX_INPUTS,
         max_batch_tokens=settings.max_batch_tokens,
@@ -118,10 +118,6 @@ def _job(
         tenant=tenant,
         answer_bytes=len(inputs) * ask.bytes_each,
     )
-
-
-def _sparse(result: EmbedResult) -> Sequence[SparsePairs]:
-    return [SparsePairs(one.vector.rows[SPARSE]) for one in result.embedded]
 
 
 def _vectors(result: EmbedResult) -> Sequence[NumberList]:

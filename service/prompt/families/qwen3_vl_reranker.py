@@ -56,7 +56,8 @@ def make_profile(files: CheckpointFiles) -> Profile:
         layout=layout,
         expected_tail=None,
         cutting=CutTail(frozenset(astuple(tokens)), NUM_LAST),
-        scoring=read_activation(files, names),
+        outputs=("score",),
+        activation=read_activation(files, names),
     )
 
 

@@ -76,7 +76,7 @@ def make_roberta(files: CheckpointFiles) -> Profile:
             f"{files.folder} has {', '.join(path.name for path in heads.values())} and vectors of {profile.dimensions} "
             f"numbers; supported with heads for tokens: {files.config['hidden_size']}, the model's own width"
         )
-    return replace(profile, architecture="hybrid", token_heads=tuple(heads))
+    return replace(profile, architecture="hybrid", outputs=(*profile.outputs, *heads))
 
 
 def make_nomic_bert(files: CheckpointFiles) -> Profile:

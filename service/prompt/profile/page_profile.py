@@ -24,6 +24,7 @@ def of_pages(profile: Profile, dimensions: int, background: Background) -> Profi
     return replace(
         profile,
         pooling=MULTI_VECTOR,
+        outputs=("multi",),
         dimensions=dimensions,
         min_dimensions=dimensions,
         matryoshka=(dimensions,),

@@ -13,10 +13,11 @@ from service.media.item import AudioRule, Background, MediaKind
 from service.media.media_item import MediaItem
 from service.media.resize.image_rule import ImageRule
 from service.media.video.video_rule import VideoRule
+from service.outputs.ask import Offer
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.cutting import Cutting, cut_text
 from service.prompt.piece import Piece
-from service.prompt.roles import DOCUMENT, NO_ROLE, PromptRole
+from service.prompt.roles import DOCUMENT, NO_ROLE, QUERY, PromptRole
 
 Modality = Literal["text", "image", "video", "audio"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
@@ -131,27 +132,41 @@ class Profile:
     similarity: Similarity = "cosine"
     """Comparison of an embedder's query and document; with a vector for each token by MaxSim, whatever stands here
     but its mean over the query's vectors."""
-    token_heads: tuple[str, ...] = ()
-    """Kinds of vector beside the dense one, that heads over all tokens give."""
+    outputs: tuple[str, ...] = ("dense",)
+    """The kinds of output that it has, its own first. With `score` alone it is a reranker, which takes pairs
+    (`conversation.Role`), and its vector is one number, the logit: it has `dimensions=1` and `normalize=False`."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
-    scoring: Activation | None = None
-    """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
-    `dimensions=1` and `normalize=False`. The answer's score is made of it: `sigmoid` is between 0 and 1, `identity`
-    the logit itself."""
+    activation: Activation = "identity"
+    """Makes the score of a reranker's logit: `sigmoid` is between 0 and 1, `identity` the logit itself."""
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        """The kinds of output that it has, its own first."""
-        if self.scoring is not None:
-            return ("score",)
-        by_pooling: Mapping[Pooling, str] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
-        return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
+    def is_reranker(self) -> bool:
+        """True if it gives scores, and no vectors."""
+        return self.outputs == ("score",)
+
+    def offer(self, name: str, num_ids: int, token_of: Callable[[int], str | None]) -> Offer:
+        """Return the outputs of a model of this name, whose tokenizer has so many ids; `token_of` names them."""
+        return Offer(
+            name=name,
+            kinds=self.outputs,
+            dimensions=self.dimensions,
+            normalize=self.normalize,
+            pooling=self.pooling,
+            similarity=self.similarity,
+            activation=self.activation,
+            num_entries=self.dimensions if self.outputs == ("sparse",) else num_ids,
+            token_of=token_of,
+            query_side=QUERY if self.roles else "",
+            looks_queries_up=any(role.uses_static_weights for role in self.roles.values()),
+            gives_chunks=self.offers_late_chunking,
+            feature_width=self.images.feature_width if self.images else 0,
+        )
 
     @property
     def offers_late_chunking(self) -> bool:
         """True if chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
-        is_dense = self.scoring is None and not self.token_heads and not self.roles
+        is_dense = self.outputs == ("dense",) and not self.roles
         return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
 
     @property
@@ -165,9 +180,9 @@ class Profile:
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""
-        if self.scoring is None:
-            return (Turn("user", (*images, text)),)
-        return (Turn("query", (text,)), Turn("document", (*images, text)))
+        if self.is_reranker:
+            return (Turn("query", (text,)), Turn("document", (*images, text)))
+        return (Turn("user", (*images, text)),)
 
     @property
     def pads(self) -> dict[MediaKind, int]:

@@ -51,7 +51,8 @@ def make_reranker_profile(
         add_special_tokens=found.messages is None,
         lower_case=found.lower_case,
         cutting=cutting,
-        scoring=found.activation,
+        outputs=("score",),
+        activation=found.activation,
     )
 
 

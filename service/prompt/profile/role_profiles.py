@@ -132,7 +132,7 @@ def with_looked_up_queries(profile: Profile, found: SentenceFiles, router: Route
         for role, names in NAMES.items()
     }
     roles = {
-        QUERY: PromptRole(prefix=prefixes[QUERY], max_tokens=longest, uses_static_weights=True),
+        QUERY: PromptRole(prefix=prefixes[QUERY], max_tokens=longest, uses_static_weights=True, has_ends=False),
         DOCUMENT: PromptRole(prefix=prefixes[DOCUMENT], max_tokens=profile.max_tokens),
     }
     return replace(

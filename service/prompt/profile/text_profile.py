@@ -27,6 +27,8 @@ Source: sentence-transformers 6.2, `encode_query` and `encode_document`; without
 
 CODE: Mapping[Pooling, str] = {MULTI_VECTOR: "colbert", SPLADE: "splade"}
 """The engine's code by the pooling; what is not here runs as `text_encoder`."""
+OUTPUTS: Mapping[Pooling, str] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
+"""The kind of output by the pooling; what is not here is dense."""
 
 
 def make_text_profile(
@@ -74,6 +76,7 @@ def make_text_profile(
         default_instruction=found.default_prompt or None,
         input_types={**found.prompts, **_roles(found)},
         pooling=found.pooling,
+        outputs=(OUTPUTS.get(found.pooling, "dense"),),
         normalize=found.normalize,
         dimensions=dimensions,
         min_dimensions=offered[0] if offered else min(min_dimensions or 1, dimensions),

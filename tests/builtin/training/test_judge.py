@@ -78,7 +78,7 @@ def stock_logits(pool: PicturePool, tokenizer: Tokenizer, batch: PairBatch, rera
 
 
 def test_its_family_and_its_tower_are_known_from_its_files(reranker: Path) -> None:
-    assert load_profile(reranker, None).scoring is not None
+    assert load_profile(reranker, None).is_reranker
     assert same_towers([CHECKPOINT, reranker]) == [0, 0]
 
 

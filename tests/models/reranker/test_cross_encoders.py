@@ -62,8 +62,8 @@ def test_long_pairs_are_cut_as_the_reference_cuts_them(both: Both, side: str) ->
 
 def test_the_activation_is_the_files_and_texts_are_texts(both: Both) -> None:
     served, reference = both
-    assert served.profile.scoring is not None
-    assert isinstance(reference.activation_fn, torch.nn.Identity) == (served.profile.scoring == "identity")
+    assert served.profile.is_reranker
+    assert isinstance(reference.activation_fn, torch.nn.Identity) == (served.profile.activation == "identity")
     check_special_texts(served.tokenizer, served.profile)
     with pytest.raises(InputError, match="trained without any"):
         served.pair("", "", "Find it.")
@@ -72,8 +72,8 @@ def test_the_activation_is_the_files_and_texts_are_texts(both: Both) -> None:
 def test_a_classifier_whose_vectors_are_pooled_is_an_embedder(tmp_path: Path) -> None:
     folder = make_cross_encoder("bert", tmp_path / "checkpoint")
     pooled(folder, "pooling_mode_mean_tokens")
-    assert load_profile(folder).scoring is None
-    assert load_profile(folder, "cross_encoder").scoring is not None
+    assert not load_profile(folder).is_reranker
+    assert load_profile(folder, "cross_encoder").is_reranker
 
 
 def pooled(folder: Path, mode: str) -> None:

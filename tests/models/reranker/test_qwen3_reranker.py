@@ -122,10 +122,10 @@ def test_without_its_template_it_is_neither_reranker_nor_embedder_unless_the_fam
     (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
     with pytest.raises(CheckpointError, match=r"model_type 'qwen3', which several models share.*qwen3_reranker"):
         load_profile(folder)
-    assert load_profile(folder, "qwen3").scoring is None
+    assert not load_profile(folder, "qwen3").is_reranker
     Script(folder).check(Served(folder, "qwen3_reranker"), PAIRS[:3])
     pooled(folder, "pooling_mode_lasttoken")
-    assert (load_profile(folder).scoring, load_profile(folder).pooling) == (None, "last_token")
+    assert (load_profile(folder).outputs, load_profile(folder).pooling) == (("dense",), "last_token")
 
 
 def test_a_head_in_the_file_counts_though_the_configuration_ties_it(tmp_path: Path) -> None:

@@ -88,15 +88,15 @@ def test_a_folder_that_calls_itself_a_reranker_and_has_no_such_file_is_not_guess
     folder = copied(tmp_path / "Qwen3-VL-Reranker-2B")
     with pytest.raises(CheckpointError, match="--family"):
         load_profile(folder)
-    assert load_profile(folder, FAMILY).scoring is not None
+    assert load_profile(folder, FAMILY).is_reranker
 
 
 def test_without_any_of_them_it_is_an_embedder_unless_the_family_is_named() -> None:
-    assert load_profile(CHECKPOINT).scoring is None
+    assert not load_profile(CHECKPOINT).is_reranker
     profile = load_profile(CHECKPOINT, FAMILY)
     assert (profile.dimensions, profile.normalize, profile.max_tokens) == (1, False, 10_245)
-    assert profile.scoring is not None
-    assert profile.scoring == "sigmoid"
+    assert profile.is_reranker
+    assert profile.activation == "sigmoid"
 
 
 def test_a_tied_head_is_two_rows_of_the_embeddings_and_an_own_one_its_own(tmp_path: Path) -> None:

@@ -44,12 +44,13 @@ OFFER = Offer(
     normalize=True,
     pooling="mean",
     similarity="cosine",
-    activation=None,
+    activation="identity",
     num_entries=100,
     token_of={3: "cat", 9: "hat"}.get,
     query_side="",
-    has_static_queries=False,
+    looks_queries_up=False,
     gives_chunks=False,
+    feature_width=0,
 )
 ONE, TWO = tuple(range(1, 9)), tuple(range(2, 10))
 BITS = {"ubinary": b"\x81"}

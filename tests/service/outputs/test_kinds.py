@@ -6,6 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embed_vectors import EmbeddingType
 from service.errors import InputError
 from service.http.responses.answer import in_parts, slices
@@ -52,9 +53,9 @@ def test_every_type_is_of_one_kind() -> None:
 
 def test_types_of_a_kind_are_one_ask() -> None:
     types = embedding_types(["multi_int8", "float", "base64", "sparse_tokens", "int8", "float"], OFFER)
-    tokens, dense, sparse = asks_of(types, 8, OFFER, 1.0)
+    tokens, dense, sparse = asks_of(EmbedRequest(), types, 8, "", OFFER)
     assert (dense.output_dtypes, tokens.output_dtypes) == (("float32", "int8"), ("int8",))  # type: ignore[attr-defined]
     assert needs((tokens, dense, sparse)) == needs((sparse,)) == "all"
     assert needs((dense,)) == "pooled"
     with pytest.raises(InputError, match="got 12; binary and ubinary pack 8 dimensions a byte"):
-        asks_of(["float", "multi_ubinary"], 12, OFFER, 1.0)
+        asks_of(EmbedRequest(), ["float", "multi_ubinary"], 12, "", OFFER)

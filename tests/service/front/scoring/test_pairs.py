@@ -45,7 +45,9 @@ class PairReader:
             text = "|".join(turn.text for turn in conversation.turns)
             return plain.profile.layout(Conversation(conversation.instruction, (Turn("user", (*images, text)),)))
 
-        profile = replace(plain.profile, layout=layout, scoring="sigmoid", dimensions=1, normalize=False)
+        profile = replace(
+            plain.profile, layout=layout, outputs=("score",), activation="sigmoid", dimensions=1, normalize=False
+        )
         builder = PromptBuilder(profile, plain.tokenizer)
         self.model: ServedModel = replace(plain, profile=profile, builder=builder)
         self._reader = InputReader(
