@@ -101,7 +101,7 @@ class Connection(H11Protocol):
         self._places = places
         self._arrival_of = arrival_of
         self._line: Line = Line()
-        self._hang_up = HangUp(self)
+        self._hang_up = HangUp(self, self.conn)
         self._head_timeout_s = limits.head_timeout_s
         self._phase: Phase = "idle"
         self._reading: asyncio.TimerHandle | None = None

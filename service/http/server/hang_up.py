@@ -8,10 +8,10 @@ Source: RFC 9110 section 15.2; RFC 9112 section 9.6; RFC 2518 section 10.1.
 """
 
 from asyncio import TimerHandle
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from service.http.server.connection import Connection
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from service.http.server.http1 import Http1
 
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
 
@@ -24,16 +24,17 @@ class HangUp:
 
     Args:
         connection: whose it is.
+        reading: what has come of its requests.
 
     Attributes:
         is_heard: the client has ended its side.
         asking: the timer of the next interim answer.
     """
 
-    __slots__ = ("_connection", "asking", "is_heard")
+    __slots__ = ("_connection", "_reading", "asking", "is_heard")
 
-    def __init__(self, connection: "Connection") -> None:
-        self._connection = connection
+    def __init__(self, connection: H11Protocol, reading: Http1) -> None:
+        self._connection, self._reading = connection, reading
         self.is_heard = False
         self.asking: TimerHandle | None = None
 
@@ -52,10 +53,9 @@ class HangUp:
             self._connection.transport.close()
 
     def _is_owed(self) -> bool:
-        connection = self._connection
-        cycle = connection.cycle
+        cycle = self._connection.cycle
         is_under_way = cycle is not None and not cycle.response_complete
-        return is_under_way and (not cycle.more_body or connection.conn.is_behind)
+        return is_under_way and (not cycle.more_body or self._reading.is_behind)
 
     def _ask(self, next_s: float) -> None:
         connection = self._connection
