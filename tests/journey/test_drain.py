@@ -126,7 +126,7 @@ def test_requests_longer_than_the_drain_get_server_draining(going: Going) -> Non
 def test_a_second_signal_stops_at_once(going: Going) -> None:
     asking = going.ask_slowly(60.0)
     going.term()
-    assert going.server.status("/readyz") == 503
+    until(lambda: going.server.status("/readyz") == 503, "a front that says that it ends")
     began_s = time.monotonic()
     going.term(signal.SIGINT)
     assert isinstance(asking.end(), httpx.TransportError)
