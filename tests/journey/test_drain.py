@@ -82,8 +82,9 @@ def test_the_probe_turns_first_and_connections_are_still_taken(going: Going) -> 
     assert "connection" not in kept.post(EMBEDDINGS, json=BODY).headers
     began_s = time.monotonic()
     going.term()
-    probe = httpx.get(f"{url}/readyz")
-    assert (probe.status_code, probe.json()["status"]) == (503, "draining")
+    probes = [f"{url}/readyz", "/readyz"]  # of either front, which hear of it from the main process
+    until(lambda: [httpx.get(probes[0]).status_code, kept.get(probes[1]).status_code] == [503, 503], "a turned probe")
+    assert httpx.get(probes[0]).json()["status"] == "draining"
     assert httpx.get(f"{url}/livez").status_code == 200
     for answer in (httpx.post(url + EMBEDDINGS, json=BODY), kept.post(EMBEDDINGS, json=BODY)):
         assert answer.status_code == 200
