@@ -36,7 +36,7 @@ serve: $(VENV)/.serve ## serve the built-in embedder and reranker on 127.0.0.1:8
 ##@ Develop
 
 .PHONY: test
-test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (under ten minutes on two cores)
+test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (some seven minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow

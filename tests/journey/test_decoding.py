@@ -167,6 +167,7 @@ def test_an_image_that_breaks_its_process_is_refused_alone(isolated: LiveServer,
     assert sum(map(int, replaced)) > 0
 
 
+@pytest.mark.slow
 def test_decoders_end_with_a_front_that_is_killed(start_server: Callable[..., LiveServer]) -> None:
     flags = ("--model", str(CHECKPOINT), "--decode-isolation", "processes", "--decode-workers", "2")
     server = start_server(*flags).wait_until_ready()

@@ -50,12 +50,7 @@ def torch_file() -> bytes:
 
 
 PAGE = (RECIPES / "from-vllm.md").read_text()
-FIELDS, CONVERSATIONS, PARTS, ROUTES = (
-    "Fields of `/v1/embeddings`",
-    "Conversations",
-    "Content parts",
-    "Other routes",
-)
+FIELDS, CONVERSATIONS, PARTS, ROUTES = ("Fields of `/v1/embeddings`", "Conversations", "Content parts", "Other routes")
 STANDS_FOR = {
     "IMAGE": image(71, 128, 128),
     "FRAME": image(72, 128, 128, "JPEG").partition(",")[2],

@@ -197,6 +197,7 @@ def assert_refused_by_extra(server: LiveServer, name: str) -> None:
     assert card[{"page": "max_pdf_bytes"}.get(name, f"max_{name}_bytes")] is None
 
 
+@pytest.mark.slow
 def test_without_the_extras_files_are_refused_by_their_names_and_frames_are_taken(start_bare: Any) -> None:
     bare = start_bare(CHECKPOINT)
     for name in ("video", "page"):
@@ -323,6 +324,7 @@ def test_without_hosts_nothing_is_fetched(server: LiveServer, host: MediaHost) -
     assert host.asked == []
 
 
+@pytest.mark.slow
 def test_the_requests_own_deadline_ends_its_fetches(start_server: Callable[..., LiveServer], host: MediaHost) -> None:
     flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port), "--request-timeout-s", "1")
     hurried = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()

@@ -123,6 +123,7 @@ def test_the_cap_holds_and_what_was_pushed_out_is_computed_again(keeping: LiveSe
     assert since("result_cache_evictions_total") >= 40
 
 
+@pytest.mark.slow
 def test_the_services_own_question_runs_the_model_each_time_and_is_not_kept(
     start_server: Callable[..., LiveServer],
 ) -> None:
@@ -141,6 +142,7 @@ def one_by_one(server: LiveServer) -> np.ndarray:
     return np.concatenate([server.vectors({"input": text, "instruction": INSTRUCTION}) for text in TEXTS])
 
 
+@pytest.mark.slow
 def test_an_instruction_is_computed_once(server: LiveServer, start_server: Callable[..., LiveServer]) -> None:
     """`server` keeps no beginnings."""
     keeping = start_server("--model", str(CHECKPOINT), "--prefix-cache-bytes", "64MiB").wait_until_ready()

@@ -51,6 +51,7 @@ def test_the_key_and_the_models(client: cohere.Client, server: LiveServer) -> No
     assert (one.name, one.endpoints, one.context_length) == (MODEL, ["embed", "rerank"], cards["data"][0]["max_tokens"])
 
 
+@pytest.mark.slow
 def test_a_key_that_is_not_known_is_refused(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(json.dumps({"tenant": "a", "sha256": hash_key(b"cen_known").hex()}) + "\n")

@@ -149,6 +149,7 @@ def test_models_with_other_weights_share_nothing(both: LiveServer) -> None:
     assert "the same vision tower" not in both.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_loaded_ends_the_start_for_all(start_server: Callable[..., LiveServer]) -> None:
     server = start_server("--model", f"search={CHECKPOINT}", "--model", "rank=builtin", "--device", "cuda:7")
     assert server.ended() == 1

@@ -121,6 +121,7 @@ def test_what_the_engine_forgot_is_read_again_and_never_a_miss(bare_server: Live
     np.testing.assert_array_equal(bare_server.vectors({"inputs": [item(named("u-9"))]}), want)
 
 
+@pytest.mark.slow
 def test_the_store_never_outgrows_its_cap(start_server: Callable[..., LiveServer]) -> None:
     one = base64.b64decode(image(0, 256, 256).partition(",")[2])
     cap = 3 * len(one) + len(one) // 2

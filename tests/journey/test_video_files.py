@@ -32,6 +32,7 @@ def test_frames_that_were_seen_before_are_not_decoded_again(server: LiveServer) 
     assert gained("vision_encodes_total") == 1
 
 
+@pytest.mark.slow
 def test_an_evicted_pair_is_decoded_again(start_server: Callable[..., LiveServer]) -> None:
     """The engine asks for pixels of a video that the front believes cached."""
     small = start_server("--model", str(CHECKPOINT), "--encoder-cache-bytes", "300000").wait_until_ready()
@@ -79,17 +80,10 @@ def test_what_is_no_video_is_refused(server: LiveServer, encoded: bytes, words: 
     assert words in message
 
 
+@pytest.mark.slow
 def test_limits_hold_before_anything_is_decoded(start_server: Callable[..., LiveServer]) -> None:
-    flags = (
-        "--max-media-bytes",
-        "20000",
-        "--max-video-s",
-        "2",
-        "--max-image-pixels",
-        "20000",
-        "--max-video-frames",
-        "8",
-    )
+    limits = {"max-media-bytes": 20000, "max-video-s": 2, "max-image-pixels": 20000, "max-video-frames": 8}
+    flags = [word for name, value in limits.items() for word in (f"--{name}", str(value))]
     strict = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     assert strict.http.get("/v1/models/checkpoint").json()["max_video_bytes"] == 20000
     for encoded, words in (

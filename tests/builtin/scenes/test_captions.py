@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from cenote_builtin.scenes import instructions
-from cenote_builtin.scenes.captions import (
-    CELL_WORDS,
-    COLOR_WORDS,
-    NUMBER_WORDS,
-    SHAPE_WORDS,
-    SIZE_WORDS,
-    caption,
-)
+from cenote_builtin.scenes.captions import CELL_WORDS, COLOR_WORDS, NUMBER_WORDS, SHAPE_WORDS, SIZE_WORDS, caption
 from cenote_builtin.scenes.scenes import ASPECTS, Scene, random_scene
 
 NUM_SCENES = 300

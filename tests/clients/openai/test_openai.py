@@ -11,15 +11,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 
 from tests.clients.contract import AsksAtOnce, ShortensVectors
-from tests.clients.plain import (
-    MODEL,
-    TEXTS,
-    Plain,
-    assert_same,
-    image,
-    image_part,
-    numbered_texts,
-)
+from tests.clients.plain import MODEL, TEXTS, Plain, assert_same, image, image_part, numbered_texts
 from tests.clients.relay import Relay
 
 

@@ -158,11 +158,7 @@ DECODERS: dict[str, tuple[Callable[[dict[str, Any]], PreTrainedConfig], Callable
         lambda: byte_level(QWEN_TOKENS, None, None),
         QWEN_NAMES,
     ),
-    "llama": (
-        lambda sizes: LlamaConfig(**sizes, num_key_value_heads=2, pad_token_id=1),
-        _llama_tokenizer,
-        LLAMA_NAMES,
-    ),
+    "llama": (lambda sizes: LlamaConfig(**sizes, num_key_value_heads=2, pad_token_id=1), _llama_tokenizer, LLAMA_NAMES),
     "mistral": (
         lambda sizes: MistralConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=24, pad_token_id=1),
         _llama_tokenizer,

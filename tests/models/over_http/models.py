@@ -20,18 +20,7 @@ from tests.models.hybrid.checkpoints import Reference as M3Reference
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late import colberts
 from tests.models.late.forms import FORMS
-from tests.models.over_http.model import (
-    FEW,
-    Item,
-    Model,
-    Refused,
-    Side,
-    both_sides,
-    items,
-    made,
-    part,
-    similarity,
-)
+from tests.models.over_http.model import FEW, Item, Model, Refused, Side, both_sides, items, made, part, similarity
 from tests.models.reranker.checkpoints import make_cross_encoder
 from tests.models.sparse import checkpoints as sparse
 from tests.models.text import checkpoints as text

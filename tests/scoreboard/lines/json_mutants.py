@@ -41,12 +41,7 @@ RULES: tuple[Callable[[Any], None], ...] = (
 )  # fmt: skip
 
 
-@line(
-    6,
-    "JSON mutants at the decoder",
-    "a request or a refusal of ours",
-    sizes=(500_000, 5_000_000),
-)
+@line(6, "JSON mutants at the decoder", "a request or a refusal of ours", sizes=(500_000, 5_000_000))
 def run(size: int, folder: Path) -> Result:
     return side_by_side(size, _chunk)
 

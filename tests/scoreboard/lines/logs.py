@@ -29,12 +29,7 @@ LOOKING_FOR = "looking for "
 """The one message with the operator's own `--model`, which may be a folder."""
 
 
-@line(
-    19,
-    "lines of every log above",
-    "JSON; 0 addresses, traces, keys, paths",
-    sizes=(500, 5_000),
-)
+@line(19, "lines of every log above", "JSON; 0 addresses, traces, keys, paths", sizes=(500, 5_000))
 def run(size: int, folder: Path) -> Result:
     _provoke(size, folder / "server.log")
     num_lines, failures = 0, []

@@ -36,12 +36,7 @@ KINDS: tuple[tuple[str, bytes, bytes], ...] = (
 """Bytes that each sends at once, and once a second from then on."""
 
 
-@line(
-    17,
-    "slow clients held at once",
-    "p99 of others <= 1.5x; let go within 20 s",
-    sizes=(500, 5_000),
-)
+@line(17, "slow clients held at once", "p99 of others <= 1.5x; let go within 20 s", sizes=(500, 5_000))
 def run(size: int, folder: Path) -> Result:
     with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_hold(server, size))

@@ -34,12 +34,7 @@ SMALL = ("--encoder-cache-bytes", "4MiB", "--media-store-bytes", "1MiB", "--pixe
 FLAGS = ("--receive-timeout-s", "2", *SMALL)
 
 
-@line(
-    18,
-    "seconds at 70 % load, a fifth hostile",
-    "memory and files flat, no drift, 0 5xx",
-    sizes=(300, 28_800),
-)
+@line(18, "seconds at 70 % load, a fifth hostile", "memory and files flat, no drift, 0 5xx", sizes=(300, 28_800))
 def run(size: int, folder: Path) -> Result:
     with served(folder / "server.log", *FLAGS) as server:
         return asyncio.run(_soak(server, size))

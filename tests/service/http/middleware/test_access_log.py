@@ -196,6 +196,7 @@ def ask_what_is_not_there(server: LiveServer, num: int) -> None:
         server.http.get(f"/v1/models/{num}-{number}")
 
 
+@pytest.mark.slow
 def test_a_pair_of_route_and_status_has_a_series_when_it_has_happened(start_server: Callable[..., LiveServer]) -> None:
     server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
     page = server.http.get("/metrics").text
@@ -208,6 +209,7 @@ def test_a_pair_of_route_and_status_has_a_series_when_it_has_happened(start_serv
     )
 
 
+@pytest.mark.slow
 def test_only_hosts_that_are_allowed_are_answered(start_server: Callable[..., LiveServer]) -> None:
     server = start_server("--model", str(CHECKPOINT), "--allowed-hosts", "pool.example, [::1]").wait_until_ready()
     for host, status in {"pool.example": 200, "POOL.example:8000": 200, "[::1]:80": 200, "other": 400}.items():

@@ -61,6 +61,7 @@ def collector() -> Iterator[Collector]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_request_is_a_span_of_its_callers_trace_with_its_stages_as_children(
     collector: Collector, start_server: Callable[..., LiveServer]
 ) -> None:

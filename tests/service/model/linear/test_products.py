@@ -11,14 +11,7 @@ from cenote_kernels.cpu.library import runs_on
 from service.model.linear import cpu_backend
 from service.model.linear.cpu_backend import packed_products, packed_products_of_tower
 from service.model.linear.linear import Linear
-from service.model.linear.products import (
-    NATIVE,
-    PackedModule,
-    PackedProduct,
-    PackedProducts,
-    pack_modules,
-    torchs,
-)
+from service.model.linear.products import NATIVE, PackedModule, PackedProduct, PackedProducts, pack_modules, torchs
 from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")

@@ -2,15 +2,7 @@
 
 from typing import assert_type
 
-from cenote_client import (
-    EmbeddingRequest,
-    EmbeddingsApi,
-    ErrorBody,
-    ErrorCode,
-    ErrorResponse,
-    InputItem,
-    OnError,
-)
+from cenote_client import EmbeddingRequest, EmbeddingsApi, ErrorBody, ErrorCode, ErrorResponse, InputItem, OnError
 from cenote_client.exceptions import BadRequestException
 from usage.vectors import DIMENSIONS, INSTRUCTION, assert_close, fused
 
