@@ -77,6 +77,7 @@ def test_each_end_has_its_code(builtin: LiveServer, tmp_path: Path) -> None:
     assert (tmp_path / "c.jsonl").read_text() == "mine\n"
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_the_sinks_error_and_not_the_dead_letters(builtin: LiveServer, tmp_path: Path) -> None:
     """No long file of the run may grow: the sink fails first, and the dead letters when they are written at the end."""
     source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"

@@ -137,7 +137,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+ROWS = [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("without ")) for name in REFUSED]
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_a_file_that_cannot_be_read_is_refused_with_its_place(reader: LiveServer, name: str) -> None:
     part, status, code, param, words = REFUSED[name]
     answer = reader.http.post(V1, json=body(part))

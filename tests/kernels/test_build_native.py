@@ -18,6 +18,7 @@ build_native = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build_native)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
 @pytest.mark.parametrize("folder", build_native.FOLDERS)
 def test_it_compiles_without_a_warning(folder: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -168,6 +168,7 @@ def test_a_disk_that_is_full_costs_a_compilation(cache: Path, monkeypatch: pytes
     assert not any(cache.iterdir())
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once_all_get_whole_files(cache: Path) -> None:
     script = (
         "import sys\n"

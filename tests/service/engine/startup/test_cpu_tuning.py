@@ -63,6 +63,8 @@ moved = use_huge_pages()
 print(moved >> 20, kilobytes("AnonHugePages") >> 10, kilobytes("Rss") - before >> 10, full[:] == b"1" * (32 << 20))
 """
 
+pytestmark = pytest.mark.slow
+"""Each takes processes that import torch."""
 two_cores = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="takes Linux and two cores"
 )
