@@ -7,13 +7,16 @@ import gzip
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+from schemas.limits import MAX_TOKEN_IDS
 from tests.conftest import LiveServer, image, image_part, text_part
 from tests.journey.conftest import GOOD, JSON, V1, V2, Refusal, assert_refused, v1, v2
 
 pytestmark = pytest.mark.usefixtures("no_server_fault")
 FINE = {"content": "fine"}
+TURN, SYSTEM = {"role": "user", **FINE}, {"role": "system", "content": "Find it."}
 BROKEN = {"content": [text_part("see"), image_part("data:image/png;base64,aGVsbG8gd29ybGQ=")]}
 LONG = "long " * 9000
 MAX_BODY_BYTES = 32 << 20
@@ -66,6 +69,7 @@ FIELDS = (
         "unknown embedding type", {"texts": ["x"], "embedding_types": ["float", "fp8"]},
         400, "invalid_request", "embedding_types[1]", words="float|int8|base64|got 'fp8'",
     ),
+    v2("an image that is an object", {"images": [{"url": "x"}]}, 400, "invalid_request", "images[0]", 0),
     v2(
         "unknown input type", {"texts": ["x"], "input_type": "queries"},
         400, "invalid_request", "input_type", words="search_query|search_document",
@@ -81,21 +85,48 @@ INPUTS = (
     v1("item without content", {"inputs": [FINE, {}]}, 400, "invalid_request", "inputs[1].content", 1, words="nothing"),
     v1("conversation with nothing in it", {"messages": [[]]}, 400, "empty_input", "messages[0]", 0),
     v1("too many inputs", {"input": ["x"] * 2049}, 400, "too_many_inputs", "input", words="2048"),
+    v1("more texts than a prompt may have ids", {"input": ["x"] * (MAX_TOKEN_IDS + 1)}, 400, "too_many_inputs",
+       "input"),
+    v1("too many items", {"inputs": [FINE] * 2049}, 400, "too_many_inputs", "inputs"),
+    v1("too many conversations", {"messages": [[TURN]] * 2049}, 400, "too_many_inputs", "messages"),
+    *(v2(f"too many {name}", {name: [one] * 2049}, 400, "too_many_inputs", name)
+      for name, one in {"texts": "x", "images": "x", "inputs": FINE}.items()),
     v1("token ids", {"input": [1, 2, 3]}, 400, "token_arrays_not_accepted", "input", words="check_embedding_ctx"),
     v1("a number among texts", {"input": ["x", 5]}, 400, "token_arrays_not_accepted", "input[1]", 1,
        words="a string|an integer"),
     v1("token ids among texts", {"input": ["x", "y", [5]]}, 400, "token_arrays_not_accepted", "input[2]", 2),
     v1("lists of token ids", {"input": [[1], [2]]}, 400, "token_arrays_not_accepted", "input"),
+    v1("a list without a token id", {"input": [[]]}, 400, "token_arrays_not_accepted", "input"),
+    v1("a text and a conversation", GOOD | {"messages": [TURN]}, 400, "conflicting_input", "messages"),
+    v1("a conversation and items", {"messages": [TURN], "inputs": [FINE]}, 400, "conflicting_input", "inputs"),
+    v1("a conversation among messages", {"messages": [TURN, [TURN]]}, 400, "invalid_request", "messages[1]"),
+    v1("a message among conversations", {"messages": [[TURN], TURN]}, 400, "invalid_request", "messages[1]"),
+    v1("a system message alone", {"messages": [SYSTEM]}, 400, "empty_input", "messages"),
+    v1("one alone in a conversation", {"messages": [[TURN], [SYSTEM]]}, 400, "empty_input", "messages[1]", 1),
+    v1("a system message at the end", {"messages": [TURN, SYSTEM]}, 400, "invalid_request", "messages[1].role"),
+    v1("two system messages", {"messages": [[TURN], [SYSTEM, SYSTEM, TURN]]}, 400, "invalid_request",
+       "messages[1][1].role", 1),
+    v1("an open turn and its answer",
+       {"messages": [TURN], "add_generation_prompt": True, "continue_final_message": True}, 400, "invalid_request",
+       "continue_final_message"),
+    v1("an open text", GOOD | {"continue_final_message": True}, 400, "invalid_request", "continue_final_message"),
+    v1("an open turn with an image",
+       {"messages": [[TURN], [TURN, {"role": "user", "content": [image_part("x")]}]], "continue_final_message": True},
+       400, "invalid_request", "messages[1][1].content", 1),
     v1(
         "two instructions",
         {"instruction": "a", "messages": [{"role": "system", "content": "b"}, {"role": "user", "content": "c"}]},
         400, "conflicting_input", "instruction",
     ),
     v1("image in a system message",
-       {"messages": [{"role": "system", "content": [image_part(image(1))]}, {"role": "user", **FINE}]},
+       {"messages": [{"role": "system", "content": [image_part(image(1))]}, TURN]},
        400, "invalid_request", "messages[0].content", 0, words="got `image_url`|expected text only"),
     v2("no input", {"input_type": "image"}, 400, "missing_input", "texts", words="`texts`|`images`|`inputs`"),
     v2("two inputs", {"texts": ["x"], "images": [image(1)]}, 400, "conflicting_input", "images"),
+    v2("images and items", {"images": [image(1)], "inputs": [FINE]}, 400, "conflicting_input", "inputs"),
+    Refusal("npy of bfloat16", "/v1/image_embeds",
+            {"images": [image_part(image(1))], "features_format": "npy", "embed_dtype": "bfloat16"},
+            400, "invalid_request", "embed_dtype", words=("npy files have no bfloat16",)),
 )  # fmt: skip
 
 MEDIA = (
@@ -108,7 +139,7 @@ MEDIA = (
     v1("file URL", at_url("file:///etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="file:"),
     v1("path", at_url("/etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="path"),
     v1("broken image in a batch of conversations",
-       {"messages": [[{"role": "user", **FINE}], [{"role": "user", **BROKEN}]]},
+       {"messages": [[TURN], [{"role": "user", **BROKEN}]]},
        422, "media_undecodable", "messages[1][0].content[1].image_url", 1),
     v2("broken image in a batch of good ones", {"images": [image(1), image(2), "data:image/png;base64,AAAA"]},
        422, "media_undecodable", "images[2]", 2),
@@ -150,14 +181,26 @@ OLDER = tuple(
 
 BYTES = (
     v1("empty body", b"", 400, "invalid_json", words="JSON|got nothing"),
-    v1("byte order mark", b'\xef\xbb\xbf{"input": "x"}', 400, "invalid_json", words="byte order mark"),
-    v1("incomplete JSON", b'{"input": "x"', 400, "invalid_json", words="byte 13"),
-    v1("text after JSON", b'{"input": "x"} x', 400, "invalid_json"),
-    v1("not a number", b'{"input": "x", "timeout": NaN}', 400, "invalid_json"),
+    v1("white space", b" \n", 400, "invalid_json", words="got white space alone"),
+    v1("byte order mark", b'\xef\xbb\xbf{"input": "x"}', 400, "invalid_json", words="begins with a byte order mark"),
+    v1("UTF-16", '{"input":"x"}'.encode("utf-16"), 400, "invalid_json", words="byte order mark of UTF-16"),
+    v1("incomplete JSON", b'{"input": "x"', 400, "invalid_json", words="incomplete at byte 13"),
+    v1("a comma at the end", b'{"input":"x",}', 400, "invalid_json", words="malformed at byte 13"),
+    v1("text after JSON", b'{"input": "x"} x', 400, "invalid_json", words="malformed at byte 16"),
+    v1("not a number", b'{"input": "x", "timeout": NaN}', 400, "invalid_json", words="malformed at byte 26"),
+    v1("no UTF-8, and no end", b'{"model":"\xff",', 400, "invalid_json", words="not UTF-8"),
+    v1("half a character, and no end", b'{"model":"\\ud800",', 400, "invalid_json", words="incomplete"),
     v1("infinity", b'{"input": "x", "timeout": Infinity}', 400, "invalid_json"),
     v1("deep nesting", b'{"input":' + b"[" * 100_000, 400, "invalid_request", "input[0]", 0, words="a string|an array"),
     v1("deep nesting in an unknown field", b'{"x":' + b"[" * 100_000, 400, "unknown_field", "x"),
-    v1("deep objects", b'{"inputs":' + b'[{"content":' * 50_000, 400, "invalid_json", words="too deeply"),
+    v1("deep objects", b'{"inputs":' + b'[{"content":' * 50_000, 400, "invalid_json", words="nested too deeply"),
+    v1(
+        "deep nesting in a part",
+        b'{"inputs":[{"content":[{"text":' + b"[" * 100_000 + b',"type":"text"}]}]}',
+        400,
+        "invalid_json",
+        words="nested too deeply",
+    ),
     v2("empty body", b"", 400, "invalid_json"),
     v2("invalid UTF-8", b'{"texts": ["\xff"]}', 400, "invalid_json", "texts[0]", 0, words="UTF-8"),
     v2("deep nesting", b'{"texts":' + b"[" * 100_000, 400, "invalid_request", "texts[0]", 0),
@@ -197,13 +240,36 @@ def test_good_items_beside_a_broken_one_are_answered_when_asked_again_without_it
 
 
 def test_a_lenient_server_takes_unknown_fields_at_every_depth(bare_server: LiveServer, server: LiveServer) -> None:
-    item = {"content": [{"type": "text", "text": "x", "weight": 2}], "id": 7}
-    for body in ({"inputs": [item], "weight": 3}, {"input": "x", "priority": [[{}]]}):
+    plain, url = [image_part(image(41)), text_part("x")], {"url": image(41), "weight": 1}
+    loose = [{"weight": 1, "type": "image_url", "image_url": url}, {"cache": [], "type": "text", "text": "x"}]
+    for body, same in (
+        ({"inputs": [{"content": loose, "id": 7}], "weight": [[[{}]]]}, {"inputs": [{"content": plain}]}),
+        ({"messages": [[{"role": "user", "name": "n", "content": loose}]]}, {"inputs": [{"content": plain}]}),
+        ({"input": "x", "priority": [[{}]]}, {"input": "x"}),
+    ):
         assert server.http.post(V1, json=body).json()["error"]["code"] == "unknown_field"
-        assert bare_server.vectors(body).shape == (1, 128)
-    assert bare_server.http.post(V2, json={"texts": ["x"], "unknown": {}}).status_code == 200
-    wrong = bare_server.http.post(V1, json={"input": "x", "dimensions": "64", "unknown": 1})
-    assert wrong.json()["error"]["param"] == "dimensions"
+        np.testing.assert_array_equal(bare_server.vectors(body), bare_server.vectors(same))
+    asked = {"embedding_types": ["int8"], "output_dimension": 64}  # names of this route's own
+    first, second = (
+        bare_server.ask(V2, asked | more | {"inputs": [{"content": content}]}).json()["embeddings"]
+        for content, more in ((loose, {"weight": {}}), (plain, {}))
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({"input": "x", "dimensions": "64"}, "invalid_request", "dimensions"),
+        ({"input": []}, "empty_input", "input"),
+        ({"messages": [{"role": "user"}]}, "invalid_request", "messages[0].content"),
+    ],
+)
+def test_a_lenient_server_checks_what_it_knows(
+    bare_server: LiveServer, body: dict[str, Any], code: str, param: str
+) -> None:
+    error = bare_server.http.post(V1, json=body | {"unknown": 1}).json()["error"]
+    assert (error["code"], error["param"]) == (code, param)
 
 
 def test_an_unknown_model_card_is_not_found(server: LiveServer) -> None:

@@ -126,6 +126,13 @@ POISON: list[tuple[Any, str]] = [
     ({"messages": [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}]}, "invalid_request"),
     ({"input": "a " * 60_000}, "context_length_exceeded"),
     ({"content": [{"type": "image_url", "uuid": "nobody"}]}, "cache_miss"),
+    ({"messages": [{"role": "system", "content": "a"}]}, "empty_input"),
+    ({"messages": [{"role": "system", "content": "a"}], "instruction": "b"}, "conflicting_input"),
+    ({"input": "a", "messages": [{"role": "user", "content": "a"}]}, "conflicting_input"),
+    ({"input": ["a"]}, "invalid_request"),
+    ({"input": "a", "dimensions": 64}, "unknown_field"),
+    (b'{"input": "a", "id": 7}\n', "invalid_request"),
+    (b'["a"]\n', "invalid_request"),
 ]
 
 
@@ -150,7 +157,9 @@ def test_an_image_under_several_instructions_is_encoded_once(streaming: Streamin
     before = streaming.server.metric("cenote_vision_encodes_total")
     items = [{"content": [image_part(url), text_part("a door")], "instruction": one} for one in (RED, BLUE, RED)]
     talk = {"messages": [{"role": "system", "content": BLUE}, {"role": "user", "content": [image_part(url)]}]}
-    answers, end = exchange(streaming.server, [*items, talk, {"input": "x"}], f"?instruction={quote(RED)}", BEARER)
+    bare = {"input": "x", "instruction": ""}
+    texts = [{"input": "x"}, bare]
+    answers, end = exchange(streaming.server, [*items, talk, *texts], f"?instruction={quote(RED)}", BEARER)
     assert streaming.server.metric("cenote_vision_encodes_total") == before + 1
     assert (end["usage"]["encoder_cache_hits"], end["usage"]["encoder_cache_misses"]) == (3, 1)
     same = [
@@ -159,30 +168,36 @@ def test_an_image_under_several_instructions_is_encoded_once(streaming: Streamin
         {"inputs": [{"content": items[2]["content"]}], "instruction": RED},
         talk,
         {"input": "x", "instruction": RED},
+        bare,
     ]
     for one, body in zip(answers, same, strict=True):
         np.testing.assert_allclose(one["embedding"], streaming.server.vectors(body)[0], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("query", "headers", "status", "code"),
+    ("query", "headers", "status", "code", "param"),
     [
-        ("?dimension=64", {}, 400, "unknown_field"),
-        ("?dimensions=many", {}, 400, "invalid_request"),
-        ("?dimensions=31", {}, 400, "invalid_dimensions"),
-        ("?model=a&model=b", {}, 400, "invalid_request"),
-        ("?model=nobody", {}, 404, "model_not_found"),
-        ("", {"content-type": "application/json"}, 415, "unsupported_media_type"),
-        ("", {"content-encoding": "gzip"}, 415, "unsupported_media_type"),
-        ("", {"authorization": "Bearer nobody"}, 401, "invalid_api_key"),
+        ("?dimension=64", {}, 400, "unknown_field", "dimension"),
+        *((f"?dimensions={one}", {}, 400, "invalid_request", "dimensions") for one in ("", 0, "1e2", "100.0", "many")),
+        ("?dimensions=31", {}, 400, "invalid_dimensions", "dimensions"),
+        ("?truncate_prompt_tokens=1e1", {}, 400, "invalid_request", "truncate_prompt_tokens"),
+        ("?embed_dtype=float64", {}, 400, "invalid_request", "embed_dtype"),
+        ("?model=a&model=a", {}, 400, "invalid_request", None),
+        ("?model=%ff", {}, 400, "invalid_request", None),
+        ("?" + "&".join(f"a{i}=1" for i in range(65)), {}, 400, "invalid_request", None),
+        ("?model=nobody", {}, 404, "model_not_found", "model"),
+        ("", {"content-type": "application/json"}, 415, "unsupported_media_type", None),
+        ("", {"content-encoding": "gzip"}, 415, "unsupported_media_type", None),
+        ("", {"authorization": "Bearer nobody"}, 401, "invalid_api_key", None),
     ],
 )
 def test_what_concerns_all_lines_is_refused_before_the_first(
-    streaming: Streaming, query: str, headers: dict[str, str], status: int, code: str
+    streaming: Streaming, query: str, headers: dict[str, str], status: int, code: str, param: str | None
 ) -> None:
     sent = {"content-type": "application/x-ndjson"} | headers
     answer = streaming.server.http.post(f"/v1/embeddings/stream{query}", content=b'{"input":"a"}', headers=sent)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (status, code, param)
 
 
 def test_a_client_that_cannot_read_while_it_sends_gets_a_windows_worth(streaming: Streaming) -> None:

@@ -29,6 +29,15 @@ BODIES: dict[str, Body] = {
     "no generation prompt": {"messages": [USER], "add_generation_prompt": False},
     "open turn": {"messages": [USER, {"role": "assistant", "content": ""}], "continue_final_message": True},
     "no special tokens": {"input": "x", "add_special_tokens": False},
+    "instruction of a conversation": {"messages": [USER], "instruction": "Find it."},
+    "no open turn": {"messages": [USER], "add_generation_prompt": True, "continue_final_message": False},
+    "open turn of a user": {
+        "messages": [{"role": "user", "content": "x"}],
+        "add_generation_prompt": False,
+        "continue_final_message": True,
+    },
+    "fields that say nothing": {"input": "x", "messages": None, "inputs": None, "continue_final_message": False},
+    "empty contents": {"inputs": [{"content": ""}, {"content": [text_part("")]}]},
     "cut right": {"input": [LONG, "x"], "truncate_prompt_tokens": 40},
     "cut left": {"input": LONG, "truncate_prompt_tokens": 40, "truncation_side": "left"},
     "cut to the model": {"input": "x", "truncate_prompt_tokens": -1},
@@ -123,10 +132,14 @@ def test_ids_from_tokenize_embed_to_the_vector_of_the_text(accepting: LiveServer
         assert accepting.ask("/v1/embeddings", body).json()["usage"]["prompt_tokens"] == entry["count"]
 
 
+ADD_NOTHING = dict.fromkeys(("add_special_tokens", "add_generation_prompt", "late_chunking"), False)
+
+
 def test_ids_are_cut_plainly_when_asked(accepting: LiveServer) -> None:
     token_ids = tokens_of(accepting, input="a red bicycle")["tokens"]
     for side, kept in (("right", token_ids[:9]), ("left", token_ids[-9:])):
-        cut = accepting.vectors({"input": token_ids, "truncate_prompt_tokens": 9, "truncation_side": side})
+        told = {"truncate_prompt_tokens": 9, "truncation_side": side, **ADD_NOTHING}
+        cut = accepting.vectors({"input": token_ids} | told)
         np.testing.assert_allclose(cut, accepting.vectors({"input": kept}), rtol=0, atol=TOLERANCE)
 
 
@@ -145,6 +158,19 @@ def test_the_plan_says_who_accepts_ids(accepting: LiveServer, server: LiveServer
         ("/v1/embeddings", {"input": [-1]}, "invalid_request", "input[0]", "the token id -1"),
         ("/v1/embeddings", {"input": [1] * 8193}, "context_length_exceeded", "input", "8193"),
         ("/v1/embeddings", {"input": [1], "instruction": "x"}, "conflicting_input", "instruction", "whole prompt"),
+        *(
+            ("/v1/embeddings", {"input": mixed}, "invalid_request", "input[1]", "")
+            for mixed in ([1, "a"], ["a", 1], [1, [2]], [[1], "a"])
+        ),
+        ("/v1/embeddings", {"input": [[1], []]}, "empty_input", "input[1]", ""),
+        ("/v1/embeddings", {"input": [[]]}, "empty_input", "input[0]", ""),
+        ("/v1/embeddings", {"input": [[1]] * 2049}, "too_many_inputs", "input", "at most 2048 items"),
+        ("/v1/embeddings", {"input": ["a"] * 2049}, "too_many_inputs", "input", "at most 2048 items"),
+        *(
+            ("/v1/embeddings", {"input": ids, name: True}, "conflicting_input", name, "")
+            for ids in ([1, 2], [[1], [2]])
+            for name in ADD_NOTHING
+        ),
         ("/tokenize", {"input": [1, 2]}, "token_arrays_not_accepted", "input", "send text"),
         ("/tokenize", {"prompt": "x", "input": "x"}, "conflicting_input", "input", "`prompt` and `input`"),
         ("/tokenize", {}, "missing_input", "prompt", "`prompt`, `input`, `messages`, `inputs`"),
@@ -161,6 +187,7 @@ def test_what_cannot_be_is_refused_with_its_place(
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["param"]) == (400, code, param), error["message"]
     assert words in error["message"]
+    assert code != "empty_input" or param == f"input[{error['index']}]"
 
 
 def test_no_tokens_are_no_text(server: LiveServer) -> None:

@@ -215,6 +215,7 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     *(("input_type", value, "invalid_request") for value in ("", "nope", 5)),
     *(("prompt_name", value, "invalid_request") for value in ("", "nope", 5)),
     *(("truncate_prompt_tokens", value, "invalid_request") for value in (0, -2, "1", 99_999)),
+    *(("max_tokens", value, "invalid_request") for value in (0, "1")),
     *(("max_tokens_per_doc", value, "invalid_request") for value in (0, -1, "1")),
     *(("max_tokens_per_query", value, "invalid_request") for value in (0, -1, "1")),
     *(("truncation_side", value, "invalid_request") for value in ("", "nope", 5)),
