@@ -74,7 +74,7 @@ def ask(http: httpx.Client, key: str, body: dict[str, object] = GOOD) -> httpx.R
 
 
 def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> None:
-    for headers in (bearer(A), {"x-api-key": A}, {"authorization": f"bEARER  {A}"}):
+    for headers in (bearer(A), {"X-API-Key": A}, {"authorization": f"bEARER  {A}"}):
         assert locked.http.post("/v1/embeddings", json=GOOD, headers=headers).status_code == 200
     assert locked.http.post("/v2/embed", json={"texts": ["x"]}, headers=bearer(B)).status_code == 200
     assert locked.http.get("/v1/models", headers=bearer(A)).status_code == 200
@@ -87,13 +87,20 @@ def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> No
     [
         [],
         [(b"authorization", b"Bearer wrong")],
+        [(b"authorization", b"")],
         [(b"authorization", b"Bearer")],
+        [(b"authorization", b"Bearer\t" + A.encode())],
+        [(b"authorization", b"Bearer " + A.encode() + b" l")],
+        [(b"proxy-authorization", b"Bearer " + A.encode())],
         [(b"authorization", A.encode())],
         [(b"authorization", b"Basic " + A.encode())],
         [(b"authorization", b"Bearer \xff\xfe")],
         [(b"authorization", "Bearer schlüssel".encode())],
         [(b"authorization", b"Bearer " + b"k" * 30_000)],
         [(b"x-api-key", b"")],
+        [(b"x-api-key", b"Bearer " + A.encode())],
+        [(b"x-api-key", A.encode()), (b"x-api-key", A.encode())],
+        [(b"authorization", b"Basic x"), (b"x-api-key", A.encode())],
         [(b"authorization", b"Bearer " + A.encode()), (b"authorization", b"Bearer " + A.encode())],
         [(b"authorization", b"Bearer " + A.encode()), (b"x-api-key", A.encode())],
     ],

@@ -80,18 +80,59 @@ def test_raw_takes_the_fewest_bytes_and_half_precision_half_of_them(server: Live
     assert sizes[2:] == [len(TEXTS) * 128 * 4, len(TEXTS) * 128 * 2]
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/json, application/octet-stream", "text/html", ""])
-def test_who_does_not_prefer_bytes_gets_json(server: LiveServer, accept: str) -> None:
-    answer = server.http.post(V1, json={"input": "x"}, headers={"accept": accept})
-    assert answer.headers["content-type"] == "application/json"
-    assert len(answer.json()["data"][0]["embedding"]) == 128
-    assert "x-embedding-shape" not in answer.headers
+BYTES = [
+    "application/octet-stream",
+    "Application/Octet-Stream; Q=1.0",
+    "application/octet-stream, application/json;q=0.9",
+    "application/json;q=0.5,application/octet-stream;q=0.501",
+    "application/octet-stream, */*",
+    "application/octet-stream;q=0.8, application/*;q=0.8",
+    "application/octet-stream;q=0.2, text/html",
+    "application/json;q=0, */*",
+    "application/json;q=0, application/*;q=0.1",
+    "application/octet-stream;v=1;q=0.5, application/json;q=0.4",
+    "*/*;q=nan, application/octet-stream;q=0.001",
+]
+LIKES_JSON = [
+    "*/*",
+    "application/*",
+    "application/json",
+    "application/json, application/octet-stream",
+    "application/octet-stream, application/json",
+    "application/octet-stream;q=0.5, */*;q=0.8",
+    "application/octet-stream;q=0.5, application/json;q=0.6",
+    "application/octet-stream;q=0, */*",
+    "application/octet-stream;q=0",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "text/html",
+    "application/json;q=0",
+    "application/octet-stream;q=2",
+    "application/octet-stream;q=-1",
+    "application/octet-stream;q=1e0",
+    "application/octet-stream;q=",
+    "application/octet-streams",
+    "octet-stream",
+    "",
+    ",;,",
+]
 
 
-def test_several_accept_headers_are_one_list(server: LiveServer) -> None:
-    headers = [("accept", "application/json;q=0.5"), ("accept", "application/octet-stream")]
-    answer = server.http.post(V1, json={"input": "x"}, headers=headers)
-    assert answer.headers["content-type"] == "application/octet-stream"
+@pytest.mark.parametrize(
+    ("accepts", "is_raw"),
+    [
+        *(([accept], True) for accept in BYTES),
+        *(([accept], False) for accept in LIKES_JSON),
+        (["application/json;q=0.1", "application/octet-stream"], True),  # several headers are one list
+        (["application/json", "application/octet-stream;q=0.9"], False),
+    ],
+)
+def test_bytes_are_for_who_prefers_them_and_all_others_get_json(
+    server: LiveServer, accepts: list[str], is_raw: bool
+) -> None:
+    answer = server.http.post(V1, json={"input": "x"}, headers=[("accept", accept) for accept in accepts])
+    assert answer.headers["content-type"] == (RAW["accept"] if is_raw else "application/json")
+    assert ("x-embedding-shape" in answer.headers) == is_raw
+    assert is_raw or len(answer.json()["data"][0]["embedding"]) == 128
 
 
 def test_vary_names_accept(server: LiveServer) -> None:

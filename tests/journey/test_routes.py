@@ -7,6 +7,8 @@ from tests.conftest import LiveServer
 from tests.journey.conftest import GOOD, JSON, Refusal, assert_refused
 
 PATHS = ("/v1/embeddings", "/v1/embed", "/v2/embed", "/tokenize", "/detokenize")
+OPENAI = "OpenAI client is this server's address with /v1 after it"
+TOO_MUCH = "leave out what stands before that path in the base URL"
 READ = ("/", "/docs", "/health", "/livez", "/metrics", "/openapi.json", "/readyz", "/v1/models", "/v1/models/builtin")
 
 
@@ -27,17 +29,17 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("/embeddings", ("/v1/embeddings", "with /v1 after it")),
-        ("/v1/v1/embeddings", ("/v1/embeddings", "leave out what stands before")),
-        ("/v2/v1/embeddings", ("/v1/embeddings", "leave out what stands before")),
-        ("/v1/v2/embed", ("/v2/embed", "leave out what stands before")),
-        ("/v1/v1/embed", ("/v1/embed", "leave out what stands before")),
-        ("/check-api-key", ("/v1/check-api-key", "@ai-sdk/cohere", "/v2 after it", "address alone")),
-        ("/v2/embeddings", ("/v2/embed", "/v1/embeddings")),
+        *((path, (f"did you mean /v1{path}", OPENAI)) for path in ("/embeddings", "/models")),
+        *((path, ("did you mean /v1/embeddings", TOO_MUCH))
+          for path in ("/v1/v1/embeddings", "/v2/v1/embeddings/", "/openai/v1/embeddings")),
+        *((path, ("did you mean /v2/embed", TOO_MUCH)) for path in ("/v1/v2/embed", "/v2/embed/v2/embed")),
+        *((f"/v1/v1/{name}", (f"did you mean /v1/{name}", TOO_MUCH)) for name in ("embed", "rerank", "check-api-key")),
+        *((f"/api/{name}", (f"did you mean /{name}", "no version")) for name in ("embed", "rerank", "tokenize")),
+        ("/check-api-key", ("did you mean /v1/check-api-key", "@ai-sdk/cohere", "/v2 after it", "address alone")),
+        ("/v2/embeddings", ("did you mean /v2/embed", "/v1/embeddings for an OpenAI client")),
         ("/elsewhere", ("/openapi.json",)),
-        ("/v3/tokenize", ("/tokenize", "no version")),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_base_url_gets_a_hint(server: LiveServer, path: str, words: tuple[str, ...]) -> None:
     refused = Refusal("base URL", path, GOOD, 404, "route_not_found", words=words)
     assert_refused(server.http.post(path, content=refused.raw, headers=JSON), refused)

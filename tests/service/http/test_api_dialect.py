@@ -5,12 +5,6 @@ import pytest
 from service.http.api_dialect import DIALECTS, dialect_of, hint
 from service.http.route_table import ROUTE_HANDLERS
 
-OPENAI, COHERE = (
-    "OpenAI client is this server's address with /v1",
-    "of @ai-sdk/cohere is this server's address with /v2",
-)
-UNVERSIONED, TOO_MUCH = "no version", "leave out what stands before that path in the base URL"
-
 
 @pytest.mark.parametrize(
     ("path", "family"),
@@ -34,33 +28,6 @@ UNVERSIONED, TOO_MUCH = "no version", "leave out what stands before that path in
 )
 def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
     assert dialect_of(path) == family
-
-
-@pytest.mark.parametrize(
-    ("path", "meant", "advice"),
-    [
-        ("/embeddings", "/v1/embeddings", OPENAI),
-        ("/models", "/v1/models", OPENAI),
-        ("/v2/embeddings", "/v2/embed", "/v1/embeddings for an OpenAI client"),
-        ("/v1/v1/embeddings", "/v1/embeddings", TOO_MUCH),
-        ("/v2/v1/embeddings/", "/v1/embeddings", TOO_MUCH),
-        ("/openai/v1/embeddings", "/v1/embeddings", TOO_MUCH),
-        ("/v1/v2/embed", "/v2/embed", TOO_MUCH),
-        ("/v2/embed/v2/embed", "/v2/embed", TOO_MUCH),
-        ("/v1/v1/embed", "/v1/embed", TOO_MUCH),
-        ("/check-api-key", "/v1/check-api-key", COHERE),
-        ("/api/embed", "/embed", UNVERSIONED),
-        ("/v1/v1/rerank", "/v1/rerank", TOO_MUCH),
-        ("/api/rerank", "/rerank", UNVERSIONED),
-        ("/v1/v1/check-api-key", "/v1/check-api-key", TOO_MUCH),
-        ("/api/tokenize", "/tokenize", UNVERSIONED),
-    ],
-)
-def test_a_wrong_base_url_gets_a_hint_to_the_right_one(path: str, meant: str, advice: str) -> None:
-    said = hint(path)
-    assert said is not None
-    assert said.startswith(f"did you mean {meant}")
-    assert advice in said
 
 
 @pytest.mark.parametrize("path", ["/pooling", "/invocations", "/pooling/"])

@@ -20,41 +20,13 @@ ANSWER = [(b"content-type", b"application/json"), (b"content-length", b"2"), (b"
 LINES = [b"POST /a HTTP/1.1", b"GET / HTTP/1.1", b"GET /a b HTTP/1.1", b"HEAD /a HTTP/1.1", b"POST /a HTTP/1.0"]
 LINES += [b"GET http://b/a HTTP/1.1", b"GET * HTTP/1.1", b"GET /\xc3 HTTP/1.1", b"GET  / HTTP/1.1", b"get / HTTP/1.1"]
 HOSTS = [b"host: a", b"Host:a:80", b"host: [::1]:8", b"host: a/b", b"host: a\r\nhost: b", b"host:", b"x: y"]
-HEADERS = [
-    b"content-length: 3",
-    b"Content-Length: 3",
-    b"content-length: 03",
-    b"content-length: 3, 3",
-    b"content-length:",
-]
-HEADERS += [b"content-length: +3", b"content-length: 3\r\ncontent-length: 3", b"content-length: 3\r\ncontent-length: 4"]
-HEADERS += [
-    b"content-length: " + b"9" * 21,
-    b"transfer-encoding: chunked",
-    b"transfer-encoding: gzip",
-    b"expect: 100-continue",
-]
-HEADERS += [
-    b"connection: keep-alive",
-    b"Connection: Keep-Alive",
-    b"connection: close",
-    b"connection: upgrade",
-    b"upgrade: h2c",
-]
-HEADERS += [
-    b"x: ",
-    b"x:\ty",
-    b"x: y ",
-    b"x: \xff",
-    b"x: y\tz",
-    b"x : y",
-    b" x: y",
-    b"x: y\r\n z",
-    b"x: \x00",
-    b"x: y\rz",
-    b"x\n: y",
-]
-HEADERS += [b": y", b"x", b"x-" + b"y" * 40 + b": " + b"z" * 4000, b"x: y\r\nx: z", b"(x): y", b"x: y\nz: 1", b"x:  y"]
+HEADERS = [b"content-length:" + value for value in (b" 3", b" 03", b" 3, 3", b"", b" +3", b" " + b"9" * 21)]
+HEADERS += [b"Content-Length: 3", *(b"content-length: 3\r\ncontent-length: " + digit for digit in (b"3", b"4"))]
+HEADERS += [b"transfer-encoding: chunked", b"transfer-encoding: gzip", b"expect: 100-continue", b"upgrade: h2c"]
+HEADERS += [b"connection: keep-alive", b"Connection: Keep-Alive", b"connection: close", b"connection: upgrade"]
+HEADERS += [b"x: ", b"x:\ty", b"x: y ", b"x: \xff", b"x: y\tz", b"x : y", b" x: y", b"x: y\r\n z", b"x: \x00"]
+HEADERS += [b"x: y\rz", b"x\n: y", b": y", b"x", b"x-" + b"y" * 40 + b": " + b"z" * 4000, b"x: y\r\nx: z", b"(x): y"]
+HEADERS += [b"x: y\nz: 1", b"x:  y"]
 BODIES = [b"", b"abc", b"abcd", b"ab", b"abc" + GET, b"3\r\nabc\r\n0\r\n\r\n", b"\r\n"]
 
 
