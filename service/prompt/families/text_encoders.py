@@ -12,18 +12,12 @@ from functools import partial
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.checkpoint.sparse_files import is_splade
 from service.outputs.kinds import find_heads
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family
 
-QWEN3_MIN_DIMENSIONS = 32
-"""Shortest matryoshka prefix of Qwen3-Embedding's model card."""
-QWEN3_GENERATOR = "Qwen3ForCausalLM"
-GEMMA_DIMENSIONS = (128, 256, 512)
-"""Lengths of the model card of EmbeddingGemma below the full 768."""
 ROBERTAS = ("xlm-roberta", "roberta")
 PADDING = 1
 """Number of RoBERTa's padding token where config.json does not say."""
@@ -101,11 +95,6 @@ def make_nomic_bert(files: CheckpointFiles) -> Profile:
     return make_text_profile(files, name="nomic_bert", width="n_embd", positions=positions)
 
 
-def is_qwen3_embedder(files: CheckpointFiles) -> bool:
-    """True if modules say what makes its vectors: a language model alone may as well be a reranker, or neither."""
-    return bool(module_kinds(files)) or architecture(files) != QWEN3_GENERATOR
-
-
 SCALED = Difference(
     "nomic-embed-text with `rotary_scaling_factor`",
     "goes on beyond the trained positions: transformers unscaled, its own code scaled",
@@ -133,13 +122,6 @@ FAMILIES = {
         stock="EuroBertModel",
         make_profile=partial(make_text_profile, name="eurobert"),
     ),
-    "gemma3_text": text_family(  # made bidirectional
-        ("gemma3_text",),
-        "EmbeddingGemma 300M",
-        stock="Gemma3TextModel",
-        make_profile=partial(make_text_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
-        pooling="mean, two Dense",
-    ),
     "gte": text_family(  # of 2024 in its native form: gte-base-en-v1.5, gte-multilingual-base, Arctic Embed M 2.0
         ("gte",),
         "GTE v1.5 and gte-multilingual",
@@ -153,21 +135,6 @@ FAMILIES = {
         stock="JinaEmbeddingsV3Model",
         make_profile=partial(make_text_profile, name="jina-embeddings-v3"),
         pooling="mean",
-    ),
-    "llama": text_family(  # `is_causal` is false in config.json of Llama-Nemotron-Embed
-        ("llama",),
-        "Llama-type embedders, bidirectional (is_causal false) or causal",
-        stock="LlamaModel",
-        make_profile=partial(make_text_profile, name="llama"),
-        pooling="mean or last token, by its files",
-    ),
-    "mistral": text_family(  # E5-Mistral, SFR-Embedding, Linq-Embed
-        ("mistral",),
-        "Mistral-type embedders: E5-Mistral",
-        stock="MistralModel",
-        make_profile=partial(make_text_profile, name="mistral"),
-        pooling="last token",
-        prompt="`Instruct: {instruction}\\nQuery: `; documents bare",
     ),
     "modernbert": text_family(  # most layers attend in a window; Granite embedding R2 too
         ("modernbert",),
@@ -190,17 +157,6 @@ FAMILIES = {
         pooling="mean",
         prompt="`search_query: `, `search_document: `",
         differences=(SCALED,),
-    ),
-    "qwen3": replace(  # causal, the last token is pooled, documents stand bare, queries name a task
-        text_family(
-            ("qwen3",),
-            "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
-            stock="Qwen3Model",
-            make_profile=partial(make_text_profile, name="qwen3-embedding", min_dimensions=QWEN3_MIN_DIMENSIONS),
-            pooling="last token",
-            prompt="`Instruct: {instruction}\\nQuery:`; documents bare",
-        ),
-        is_of=is_qwen3_embedder,
     ),
     "xlm_roberta": text_family(
         ROBERTAS,
