@@ -19,6 +19,8 @@ from service.model.packed.segments import Group, SharedPrefix
 
 BLOCK_TOKENS = 256
 """Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
+CAPPED_TOKENS = 4096
+"""Tokens of prompts whose capped scores are made together, block by block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,39 @@ def _in_blocks(
             )
         )
     return torch.cat(blocks, dim=2)
+
+
+def attend_capped(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    groups: Sequence[Group],
+    scaling: float,
+    cap: float,
+    out: torch.Tensor,
+    window: AttentionWindow,
+) -> torch.Tensor:
+    """``softmax(cap · tanh(scaling · Q_s K_sᵀ / cap) + window) V_s``, as `attend`, in plain products block by block.
+
+    Source: transformers 5.24 `gemma2.eager_attention_forward`; no attention of torch's has a cap.
+    """
+    key, value = _repeat_heads(query, key, value)
+    out[groups[-1].stop :].zero_()
+    for group in groups:
+        num_tokens, mixed = group.num_tokens, _prompts(out, group)
+        q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
+        num_together = max(1, CAPPED_TOKENS // num_tokens)
+        for first in range(0, group.num_segments, num_together):
+            prompts = slice(first, first + num_together)
+            for start in range(0, num_tokens, BLOCK_TOKENS):
+                stop = min(start + BLOCK_TOKENS, num_tokens)
+                low, high = window.columns(start, stop, num_tokens)
+                scores = q[prompts, :, start:stop] @ k[prompts, :, low:high].transpose(2, 3)
+                scores = scores.mul_(scaling / cap).tanh_().mul_(cap)
+                scores.masked_fill_(~window.mask((start, stop), (low, high), q.device), float("-inf"))
+                weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(v.dtype)
+                mixed[prompts, :, start:stop] = weights @ v[prompts, :, low:high]
+    return out
 
 
 def attend_last(

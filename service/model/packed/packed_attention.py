@@ -15,7 +15,7 @@ import torch
 from transformers import AttentionInterface
 
 from service.errors import ModelError
-from service.model.packed.attention import AttentionWindow, attend
+from service.model.packed.attention import AttentionWindow, attend, attend_capped
 from service.model.packed.segments import Group
 
 PACKED = "cenote_packed"
@@ -46,7 +46,7 @@ def attend_packed(
         attention_mask: None, always.
         packing: how the prompts lie, equal lengths together; tokens after the last one are padding.
         scaling: factor of the scores; head_dim^-1/2 when not given.
-        softcap: bound of the scores; none of the models served has one.
+        softcap: bound of the scores, as Gemma 2 has one.
         is_causal: True where the caller knows better than the module, as CLIP's text tower does.
 
     Returns:
@@ -55,12 +55,15 @@ def attend_packed(
     Raises:
         ModelError: the model wants something that this does not compute.
     """
-    if attention_mask is not None or softcap is not None:
-        raise ModelError("internal_error", "this model's attention has a mask or a cap of its own; it is not supported")
+    if attention_mask is not None:
+        raise ModelError("internal_error", "this model's attention has a mask of its own; it is not supported")
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     window = AttentionWindow(is_causal is True or calls_itself_causal(module), sliding_window)
-    return attend(q, k, v, packing, q.shape[-1] ** -0.5 if scaling is None else scaling, out, window)[None], None
+    factor = q.shape[-1] ** -0.5 if scaling is None else scaling
+    if softcap is not None:
+        return attend_capped(q, k, v, packing, factor, softcap, out, window)[None], None
+    return attend(q, k, v, packing, factor, out, window)[None], None
 
 
 @contextmanager
