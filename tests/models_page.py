@@ -100,7 +100,9 @@ The start, and `cenote models FOLDER` before it, refuses in one sentence: an `ad
 or without any where it is none of late interaction (merge it with peft), quantized weights (fp8, AWQ, GPTQ,
 bitsandbytes, compressed-tensors), a file that is cut short, rope types that depend on the batch, and a `modules.json`
 without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint (`auto_map`) is never
-run. Tensors that the model does not know end the start too, except heads of other tasks and buffers, which are logged;
+run; a decoder that brings some for `AutoModel` and whose config.json has no `is_causal` is refused, since nobody then
+knows which tokens see each other. Tensors that the model does not know end the start too, except heads of other tasks
+and buffers, which are logged;
 `"cenote": {"unread_tensors": ["beginning of their names", ...]}` in config.json lets others pass. Where
 `tokenizer_config.json` and `tokenizer.json` disagree, the former counts, as transformers' classes have it.
 

@@ -21,6 +21,11 @@ COUNTS_FROM_PADDING = ("bert", "distilbert")
 """Model types whose positions count padding too: on the left of a text it would move the text's own."""
 
 
+QWENS_OWN = ["tokenization_qwen.Qwen2Tokenizer", "tokenization_qwen.Qwen2TokenizerFast"]
+"""Classes that gte-Qwen2 and its fine-tunes bring along: Qwen2's with the end that `add_eos_token` asks for, which is
+obeyed here anyway. transformers passes over them, too, where it may not run them."""
+
+
 def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
     """The arguments of the tokenizer's class.
 
@@ -65,7 +70,7 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
             refuse(files, key, named[key], f"supported: {values[0]!r}{also}")
     if "attention_mask" not in named.get("model_input_names", ["attention_mask"]):
         refuse(files, "model_input_names", named["model_input_names"], "attention_mask is needed, or padding counts")
-    if _own_code(named):
+    if (own := _own_class(named)) and not (files.model_type == "qwen2" and own == QWENS_OWN):
         refuse(files, "auto_map", named["auto_map"], "code of a checkpoint is never run, and tokens may be others")
 
 
@@ -82,6 +87,7 @@ def refuse(files: CheckpointFiles, key: str, value: object, why: str) -> None:
     raise CheckpointError(f"{place} has {key} {value!r}; {why}")
 
 
-def _own_code(named: Mapping[str, Any]) -> bool:
+def _own_class(named: Mapping[str, Any]) -> object:
+    """Code that a folder brings for its tokenizer; None or nothing where there is none."""
     own = named.get("auto_map")
-    return bool(own.get("AutoTokenizer") if isinstance(own, dict) else own)
+    return own.get("AutoTokenizer") if isinstance(own, dict) else own

@@ -29,11 +29,13 @@ from cenote_kernels import PoolingMode
 from service.checkpoint.clap_features import read_clap_features
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.image_processor import read_scaling
 from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
+from service.checkpoint.sentence_files import cuts_unit_vectors
+from service.checkpoint.sentence_modules import DenseConfig
 from service.checkpoint.sentence_settings import CLASSIFICATION
 from service.checkpoint.sparse_files import WEIGHT, read_splade
 from service.checkpoint.weight_files import SINGLE
@@ -103,6 +105,18 @@ def pooled_model(backbone: Backbone, pooling: PoolingMode = "last_token") -> Mod
 def _dense(one: Source) -> Model:
     backbone = one.text_encoder()
     return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
+def _projected(one: Source) -> Model:
+    """Voyage's: a matrix among the weights stands behind each token's state, and so behind their mean."""
+    backbone, files = one.text_encoder(elsewhere=(PROJECTION,)), CheckpointFiles(one.folder)
+    last = DenseConfig(
+        one.folder, backbone.width, positive(files.config, "num_labels"), bias=False, activation="Identity"
+    )
+    modules = DenseModules.of(
+        [last], one.device, backbone.width, is_among_others=True, normalizes=cuts_unit_vectors(files)
+    )
+    return Model(backbone, PooledHead(one.pooling, modules))
 
 
 def _colbert(one: Source) -> Model:
@@ -209,6 +223,7 @@ def _clap(one: Source) -> Model:
 
 ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "text_encoder": _dense,
+    "projected": _projected,
     "colbert": _colbert,
     "hybrid": _hybrid,
     "splade": _splade,

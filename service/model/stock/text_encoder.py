@@ -2,8 +2,9 @@
 
 Prompts stand one after the other without padding, sorted by length; each position restarts, and attention is our own
 (`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
-replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
-mask either. What is computed is the stock module's in both ways.
+replaced (MPNet adds relative positions to its scores), or that carries a state from token to token (Qwen3.5), runs
+prompts of equal length together instead: no padding and no mask either. What is computed is the stock module's in both
+ways.
 
 On a CPU it runs a few prompts at a time, so that what a layer makes is still in the processor's cache when the next
 call reads it. Where `prepack` applies, products are packed ones, and BERT's architecture has a forward of our own. So
@@ -37,6 +38,7 @@ from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.states import States
+from service.model.stock.own_classes import OWN_CLASSES
 from service.outputs.plan import TokenPlan
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
@@ -109,7 +111,7 @@ class TextEncoder(Backbone):
         Raises:
             ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
         """
-        stock_class = cast(type[PreTrainedModel], getattr(transformers, model_class))
+        stock_class = OWN_CLASSES.get(model_class) or cast(type[PreTrainedModel], getattr(transformers, model_class))
         stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:
             cast(Any, stock).pooler = None

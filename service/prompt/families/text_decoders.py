@@ -1,56 +1,183 @@
-"""Decoders as embedders: causal or made bidirectional by their files, which say pooling, prefixes and lengths."""
+"""Decoders as embedders: causal or made bidirectional by their files, which say pooling, prefixes and lengths.
 
+Of a generator without modules of sentence-transformers nobody knows what makes a vector, and where a folder's own code
+decides which tokens see each other, config.json has to say it by `is_causal`, which transformers reads.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_kind import architecture, module_kinds
-from service.prompt.profile.text_profile import make_text_profile, text_family
+from service.prompt.profile.decoder_profile import make_decoder_profile
+from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.text_profile import text_family
 
 QWEN3_MIN_DIMENSIONS = 32
 """Shortest matryoshka prefix of Qwen3-Embedding's model card."""
-QWEN3_GENERATOR = "Qwen3ForCausalLM"
 GEMMA_DIMENSIONS = (128, 256, 512)
 """Lengths of the model card of EmbeddingGemma below the full 768."""
+LFM2_BOTH_WAYS = "Lfm2BidirectionalModel"
+VOYAGE = "modeling_qwen3_bidirectional.Qwen3BidirectionalModel"
+"""Its `AutoModel` of `auto_map`; `architectures` says `Qwen3ForCausalLM`."""
+VOYAGE_DIMENSIONS = (256, 512, 1024)
+"""Lengths of its model card below the full 2048."""
 
 
-def is_qwen3_embedder(files: CheckpointFiles) -> bool:
+def is_embedder(files: CheckpointFiles) -> bool:
     """True if modules say what makes its vectors: a language model alone may as well be a reranker, or neither."""
-    return bool(module_kinds(files)) or architecture(files) != QWEN3_GENERATOR
+    return bool(module_kinds(files)) or not architecture(files).endswith("ForCausalLM")
 
+
+def decoder_family(
+    model_type: str,
+    about: str,
+    stock: str,
+    make_profile: Callable[[CheckpointFiles], Profile],
+    pooling: str,
+    prompt: str,
+) -> Family:
+    """A family of decoders; a generator alone is none of them."""
+    made = text_family((model_type,), about, stock=stock, make_profile=make_profile, pooling=pooling, prompt=prompt)
+    return replace(made, is_of=is_embedder)
+
+
+def is_voyage(files: CheckpointFiles) -> bool:
+    """True if the folder names the code of voyage-4-nano, whose vectors have `num_labels` numbers."""
+    own = files.config.get("auto_map")
+    return isinstance(own, dict) and own.get("AutoModel") == VOYAGE
+
+
+def make_voyage(files: CheckpointFiles) -> Profile:
+    """Qwen3 in both directions, and a matrix behind it."""
+    name = VOYAGE.partition(".")[2]
+    made = make_decoder_profile(
+        files, name="voyage", width="num_labels", matryoshka=VOYAGE_DIMENSIONS, is_known=True, model_class=name
+    )
+    return replace(made, architecture=f"projected:{name}")
+
+
+def make_lfm2(files: CheckpointFiles) -> Profile:
+    """Of which class it is decides what its short convolutions see; transformers has the causal one alone."""
+    both_ways = architecture(files) == LFM2_BOTH_WAYS
+    return make_decoder_profile(
+        files, name="lfm2", model_class=LFM2_BOTH_WAYS if both_ways else "PackedLfm2Model", is_known=both_ways
+    )
+
+
+TASK = "`Instruct: {instruction}\\nQuery:`; documents bare"
+BY_FILES = "prefix by its files"
+MEAN_OR_LAST = "mean or last token, by its files"
+PADDED = Difference(
+    "LFM2.5-Embedding in a padded batch, by its own code under transformers 4",
+    "padding reaches into the short convolutions of the texts beside it",
+    "as each text alone; transformers 5 clears padding first, too",
+    "a vector must not depend on its neighbors",
+)
 
 FAMILIES = {
+    "gemma": decoder_family(
+        "gemma",
+        "Gemma as an embedder",
+        "GemmaModel",
+        partial(make_decoder_profile, name="gemma"),
+        MEAN_OR_LAST,
+        BY_FILES,
+    ),
+    "gemma2": decoder_family(  # scores are capped, and every other layer attends in a window
+        "gemma2",
+        "Gemma 2: bge-multilingual-gemma2",
+        "Gemma2Model",
+        partial(make_decoder_profile, name="gemma2"),
+        "last token",
+        BY_FILES,
+    ),
     "gemma3_text": text_family(  # made bidirectional
         ("gemma3_text",),
         "EmbeddingGemma 300M",
         stock="Gemma3TextModel",
-        make_profile=partial(make_text_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
+        make_profile=partial(make_decoder_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
         pooling="mean, two Dense",
     ),
-    "llama": text_family(  # `is_causal` is false in config.json of Llama-Nemotron-Embed
+    "lfm2": replace(
+        decoder_family(
+            "lfm2",
+            "LFM2.5-Embedding, and causal LFM2",
+            "Lfm2Model, both ways by our own code",
+            make_lfm2,
+            "CLS",
+            BY_FILES,
+        ),
+        differences=(PADDED,),
+    ),
+    "llama": text_family(
         ("llama",),
         "Llama-type embedders, bidirectional (is_causal false) or causal",
         stock="LlamaModel",
-        make_profile=partial(make_text_profile, name="llama"),
-        pooling="mean or last token, by its files",
+        make_profile=partial(make_decoder_profile, name="llama"),
+        pooling=MEAN_OR_LAST,
+    ),
+    "llama_bidirec": text_family(
+        ("llama_bidirec",),
+        "NVIDIA's bidirectional Llama: llama-nemotron-embed 1B and 300M, llama-embed-nemotron-8b",
+        stock="LlamaModel without the causal mask",
+        make_profile=partial(
+            make_decoder_profile, name="llama-bidirectional", model_class="LlamaBidirectionalModel", is_known=True
+        ),
+        pooling="mean, CLS or last token, by `pooling` of config.json and its files",
+    ),
+    "ministral3": decoder_family(
+        "ministral3",
+        "Ministral 3: Nemotron-3-Embed 1B and 8B, bidirectional by is_causal",
+        "Ministral3Model",
+        partial(make_decoder_profile, name="ministral3"),
+        "mean, by `pooling` of config.json and its files",
+        BY_FILES,
     ),
     "mistral": text_family(  # E5-Mistral, SFR-Embedding, Linq-Embed
         ("mistral",),
         "Mistral-type embedders: E5-Mistral",
         stock="MistralModel",
-        make_profile=partial(make_text_profile, name="mistral"),
+        make_profile=partial(make_decoder_profile, name="mistral"),
         pooling="last token",
         prompt="`Instruct: {instruction}\\nQuery: `; documents bare",
     ),
-    "qwen3": replace(  # causal, the last token is pooled, documents stand bare, queries name a task
+    "qwen2": decoder_family(
+        "qwen2",
+        "Qwen2: gte-Qwen2, stella_en_1.5B, jina-code-embeddings, inf-retriever, KaLM-embedding-mini",
+        "Qwen2Model",
+        partial(make_decoder_profile, name="qwen2"),
+        MEAN_OR_LAST,
+        BY_FILES,
+    ),
+    "qwen3": decoder_family(  # causal, the last token is pooled, documents stand bare, queries name a task
+        "qwen3",
+        "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
+        "Qwen3Model",
+        partial(make_decoder_profile, name="qwen3-embedding", min_dimensions=QWEN3_MIN_DIMENSIONS),
+        "last token",
+        TASK,
+    ),
+    "qwen3_5_text": decoder_family(  # linear attention, whose state is of one prompt: they run by equal lengths
+        "qwen3_5_text",
+        "Qwen3.5's text model as an embedder",
+        "Qwen3_5TextModel",
+        partial(make_decoder_profile, name="qwen3.5"),
+        MEAN_OR_LAST,
+        BY_FILES,
+    ),
+    "voyage": replace(
         text_family(
             ("qwen3",),
-            "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
-            stock="Qwen3Model",
-            make_profile=partial(make_text_profile, name="qwen3-embedding", min_dimensions=QWEN3_MIN_DIMENSIONS),
-            pooling="last token",
-            prompt="`Instruct: {instruction}\\nQuery:`; documents bare",
+            "voyage-4-nano",
+            stock="Qwen3Model without the causal mask, and a linear layer",
+            make_profile=make_voyage,
+            pooling="mean",
+            prompt=BY_FILES,
         ),
-        is_of=is_qwen3_embedder,
+        is_of=is_voyage,
+        rank=1,
     ),
 }

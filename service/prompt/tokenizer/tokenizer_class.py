@@ -9,6 +9,7 @@ Source: transformers 5.23 `AutoTokenizer.from_pretrained`, `TokenizersBackend.co
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from service.checkpoint.config_files import token_text
@@ -19,8 +20,9 @@ Json = dict[str, Any]
 BY_MODEL_TYPE: Mapping[str, str] = {
     **dict.fromkeys(("bert", "chinese_clip", "distilbert", "nomic_bert"), "BertTokenizer"),
     **dict.fromkeys(("clap", "roberta"), "RobertaTokenizer"),
-    "gemma3_text": "GemmaTokenizer",
-    **dict.fromkeys(("colqwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
+    "qwen3_5_text": "Qwen3_5Tokenizer",
+    **dict.fromkeys(("colqwen2", "qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
     **dict.fromkeys(("gte", "jina_embeddings_v3", "metaclip_2", "xlm-roberta"), "XLMRobertaTokenizer"),
     "mpnet": "MPNetTokenizer",
 }
@@ -31,17 +33,21 @@ QWEN_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 """The pattern by which Qwen2's class splits texts."""
+QWEN3_5_SPLIT = QWEN_SPLIT.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+"""Likewise Qwen3.5's: marks belong to the letter before."""
 NOT_READ = frozenset(
     f"{name}Tokenizer"
     for name in (
         *("Albert", "Barthez", "BigBird", "Blenderbot", "Camembert", "CodeLlama", "Cohere", "Deberta", "DebertaV2"),
-        *("Funnel", "GPTNeoX", "Herbert", "MBart", "MBart50", "Nllb", "Pegasus", "Qwen3_5", "Reformer", "RemBert"),
+        *("Funnel", "GPTNeoX", "Herbert", "MBart", "MBart50", "Nllb", "Pegasus", "Reformer", "RemBert"),
         *("RoFormer", "SeamlessM4T", "Splinter", "T5", "XGLM", "XLNet"),
     )
 )
 """Classes of transformers that build a tokenizer anew, of models that no family here has."""
-AS_IT_IS = ("mistral", "modernbert", "siglip2")
+AS_IT_IS = ("ministral3", "mistral", "modernbert", "siglip2")
 """Model types whose tokenizer.json is taken as it is, whatever class is named."""
+IN_ANY_CASE = {"qwen2": "Qwen2Tokenizer"}
+"""Model types whose class is their own, whatever class is named."""
 
 
 def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content: Json) -> str:
@@ -89,6 +95,8 @@ def class_name(config: Mapping[str, Any], named: Mapping[str, Any]) -> str:
     model_type = str(config.get("model_type"))
     if model_type in AS_IT_IS:
         return ""
+    if model_type in IN_ANY_CASE:
+        return IN_ANY_CASE[model_type]
     found = named.get("tokenizer_class") or config.get("tokenizer_class") or BY_MODEL_TYPE.get(model_type, "")
     return str(found).removesuffix("Fast")
 
@@ -141,8 +149,8 @@ def _llama(named: Mapping[str, Any], content: Json) -> Json:
     return {"normalizer": None, "pre_tokenizer": _metaspace(scheme) | {"split": False}, **model}
 
 
-def _qwen2(named: Mapping[str, Any], content: Json) -> Json:
-    split = {"type": "Split", "pattern": {"Regex": QWEN_SPLIT}, "behavior": "Isolated", "invert": False}
+def _qwen2(named: Mapping[str, Any], content: Json, pattern: str = QWEN_SPLIT) -> Json:
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
     steps = [split, _byte_level(named, content, use_regex=False)]
     pre_tokenizer = {"type": "Sequence", "pretokenizers": steps}
     return {"normalizer": {"type": "NFC"}, "pre_tokenizer": pre_tokenizer, **_bpe(content)}
@@ -199,5 +207,6 @@ _CLASSES: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Json], Json]]] = 
     "GemmaTokenizer": ("BPE", _gemma),
     "LlamaTokenizer": ("BPE", _llama),
     "Qwen2Tokenizer": ("BPE", _qwen2),
+    "Qwen3_5Tokenizer": ("BPE", partial(_qwen2, pattern=QWEN3_5_SPLIT)),
 }
 """By class: the kind of tokenizer.json's model that it takes, and what it builds anew."""

@@ -93,7 +93,8 @@ def start(folder: Path, row: Row) -> None:
     load(found, row.family)
 
 
-HEAD = {"qwen3": {"bos_token": "<|im_start|>"}, "mistral": {}, "llama": {}, "gemma3_text": {}}
+QWEN_HEAD = {"bos_token": "<|im_start|>"}
+HEAD = {"qwen3": QWEN_HEAD, "qwen2, both ways": QWEN_HEAD, "mistral": {}, "llama": {}, "gemma3_text": {}}
 FLAGS = {"add_bos_token": True, "add_eos_token": True}
 
 

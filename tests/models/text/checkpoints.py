@@ -33,6 +33,8 @@ from transformers import (
     XLMRobertaConfig,
 )
 
+from tests.models.folders.edits import Edit
+from tests.models.text.decoders import DECODERS, as_own_code
 from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
 
 BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -60,6 +62,7 @@ class Recipe:
         prompts: named prefixes.
         default_prompt_name: the one that is always used.
         max_seq_length: longest prompt.
+        released: changes to the files, to those of the hub.
     """
 
     config: Callable[[dict[str, Any]], PreTrainedConfig]
@@ -71,6 +74,7 @@ class Recipe:
     prompts: dict[str, str] = field(default_factory=dict)
     default_prompt_name: str | None = None
     max_seq_length: int = 512
+    released: Sequence[Edit] = ()
 
 
 def bert_names(tokens: list[str]) -> dict[str, str]:
@@ -183,6 +187,7 @@ RECIPES: dict[str, Recipe] = {
         lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
         bert_names(BERT_TOKENS),
     ),
+    **{name: Recipe(**arguments) for name, arguments in DECODERS.items()},
 }
 """By the name of the family's page."""
 
@@ -202,6 +207,8 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     model.save_pretrained(stock)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **recipe.names).save_pretrained(stock)
     sentence_transformer(recipe, stock, SIZES["hidden_size"]).save_pretrained(str(folder))
+    for edit in recipe.released:
+        edit(folder)
     return folder
 
 
@@ -235,4 +242,6 @@ def sentence_transformer(recipe: Recipe, stock: Path, width: int) -> SentenceTra
 
 def reference(folder: Path) -> SentenceTransformer:
     """sentence-transformers on a checkpoint: padded batches, its own pooling; plain attention where masks decide."""
-    return SentenceTransformer(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
+    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
+    as_own_code(model, folder)
+    return model

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from service.errors import InputError
 from tests.conftest import TOLERANCE
 from tests.models.served import check_special_texts
 from tests.models.text.checkpoints import RECIPES
@@ -59,6 +60,10 @@ def test_a_long_text_is_cut_where_the_reference_cuts_it(family: ServedText) -> N
 
 
 def test_an_empty_text_has_the_references_vector(family: ServedText) -> None:
+    if not family.reference.tokenizer("")["input_ids"]:
+        with pytest.raises(InputError, match="0 tokens"):
+            family.texts([""])
+        return
     assert np.abs(family.texts(["", "x"]) - family.reference.encode(["", "x"])).max() <= TOLERANCE
 
 

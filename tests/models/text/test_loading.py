@@ -65,6 +65,12 @@ HEADS = {
     "llama": ["LlamaForCausalLM"],
     "mistral": ["MistralForCausalLM"],
     "gemma3_text": ["Gemma3ForCausalLM"],
+    "gemma": ["GemmaForCausalLM"],
+    "gemma2": ["Gemma2ForCausalLM"],
+    "lfm2, causal": ["Lfm2ForCausalLM"],
+    "ministral3": ["Ministral3ForCausalLM"],
+    "qwen2": ["Qwen2ForCausalLM"],
+    "qwen3_5_text": ["Qwen3_5ForCausalLM"],
 }
 """Classes whose checkpoints have more tensors than the family's model reads."""
 

@@ -1,0 +1,119 @@
+"""Model classes that transformers does not have, on its own: released with code of their own, which is never run here.
+
+In: a configuration. Out: a module with the names of the released tensors. `TextEncoder.load` finds them by name, before
+those of transformers.
+
+Source: llama-nemotron-embed-1b-v2, `llama_bidirectional_model.py`; voyage-4-nano, `modeling_qwen3_bidirectional.py`;
+LFM2.5-Embedding-350M, `modeling_lfm2_bidirectional.py`; transformers 5.24 `Lfm2ShortConv`, `create_causal_mask`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+from transformers import (
+    Lfm2Config,
+    Lfm2Model,
+    LlamaConfig,
+    LlamaModel,
+    PreTrainedModel,
+    Qwen3Config,
+    Qwen3Model,
+)
+from transformers.models.lfm2.modeling_lfm2 import Lfm2ShortConv
+
+from service.model.packed.segments import Group
+
+
+class LlamaBidirectionalModel(LlamaModel):  # type: ignore[no-untyped-call]
+    """Llama whose tokens attend to all of their prompt."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(_both_ways(config))
+
+
+class Qwen3BidirectionalModel(Qwen3Model):  # type: ignore[no-untyped-call]
+    """Qwen3 whose tokens attend to all of their prompt."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__(_both_ways(config))
+
+
+class ShortConv(Lfm2ShortConv):
+    """``out(C · conv(B · x))`` of each prompt by itself, ``B, C, x = in(h)``: no token of a neighbor is read.
+
+    Attributes:
+        both_sides: the kernel's middle lies on a token, not its end: it sees those after it, too.
+    """
+
+    both_sides = False
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        packing: Sequence[Group] = (),
+        **others: Any,
+    ) -> torch.Tensor:
+        """`[prompts, num_tokens, width]` to the same; with `packing` one row holds them, and what follows the last.
+
+        Args:
+            others: `attention_mask` of padded prompts among them, `[prompts, num_tokens]`, or None.
+        """
+        if others["attention_mask"] is not None:
+            hidden_states = hidden_states * others["attention_mask"][:, :, None].to(hidden_states.dtype)
+        before, after, x = self.in_proj(hidden_states).chunk(3, dim=-1)
+        gated, mixed = before * x, torch.zeros_like(hidden_states)
+        for group in packing:
+            rows = gated[0, group.start : group.stop].view(group.num_segments, group.num_tokens, -1)
+            mixed[0, group.start : group.stop] = self._mix(rows).flatten(0, 1)
+        states: torch.Tensor = self.out_proj(after * (mixed if packing else self._mix(gated)))
+        return states
+
+    def _mix(self, states: torch.Tensor) -> torch.Tensor:
+        kernel, length = self.conv.weight, states.shape[1]
+        num_before = kernel.shape[-1] - 1
+        found = functional.conv1d(
+            states.transpose(1, 2), kernel, self.conv.bias, padding=num_before, groups=states.shape[-1]
+        )
+        first = num_before - kernel.shape[-1] // 2 if self.both_sides else 0
+        return found[:, :, first : first + length].transpose(1, 2)
+
+
+class ShortConvBothSides(ShortConv):
+    """The same, centered."""
+
+    both_sides = True
+
+
+class PackedLfm2Model(Lfm2Model):  # type: ignore[no-untyped-call]
+    """LFM2 over packed prompts."""
+
+    conv_class: type[ShortConv] = ShortConv
+
+    def __init__(self, config: Lfm2Config) -> None:
+        super().__init__(config)
+        for index, layer in enumerate(self.layers):
+            if not layer.is_attention_layer:
+                layer.conv = self.conv_class(config, index)
+
+
+class Lfm2BidirectionalModel(PackedLfm2Model):  # type: ignore[no-untyped-call]
+    """LFM2 whose attention and convolutions see what follows."""
+
+    conv_class = ShortConvBothSides
+
+    def __init__(self, config: Lfm2Config) -> None:
+        super().__init__(_both_ways(config))
+
+
+def _both_ways(config: Any) -> Any:
+    """The configuration, by which transformers and our own attention have no causal mask."""
+    config.is_causal = False
+    return config
+
+
+OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {
+    one.__name__: one
+    for one in (LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel)
+}
