@@ -6,6 +6,8 @@ from typing import get_args
 from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Kind
 from tests.code_map import ROOT
+from tests.models.used.models import USED
+from tests.models.used.row import Used
 
 PAGE = ROOT / "docs" / "models.md"
 
@@ -16,6 +18,14 @@ family ends with the nearest ones ([how to add one](../service/prompt/README.md)
 within 1e-5 in float32, in mixed batches and alone, in the test that it names. Made by `make docs`.
 
 `cenote models FOLDER` prints the resolved plan of a checkpoint, or why it cannot be served.
+"""
+SERVED = """
+## Models that people serve
+
+The most used ones of 2026, by what they give. Of their released files the keys were looked up, as far as they can be
+seen; random folders with these keys are given to the loader, and a test holds this table to what it says. That vectors
+are the references' was proven on random folders of each family, in the tests that the tables below name.
+
 """
 ABOUT: dict[Kind, tuple[str, str]] = {
     "vision-language": (
@@ -137,7 +147,20 @@ def models_page() -> str:
         for family in FAMILIES.values()
         for case in family.differences
     ]
-    return HEAD + sections + REFUSED + DIFFERENCES + "".join(rows)
+    return HEAD + SERVED + _served() + sections + REFUSED + DIFFERENCES + "".join(rows)
+
+
+def _served() -> str:
+    columns = ("of", "models", "`model_type`, class", "here")
+    rows = [_row(kind, ", ".join(one.names), *_told(one)) for kind, found in USED.items() for one in found]
+    return f"{_row(*columns)}{_row(*['---'] * len(columns))}{''.join(rows)}"
+
+
+def _told(one: Used) -> tuple[str, str]:
+    """What config.json says of a model, and what is made of it here."""
+    said = [str(name) for name in (one.config.get("model_type"), *(one.config.get("architectures") or ())[:1]) if name]
+    here = f"`{one.family}`" if one.family else f"refused: {one.refused}"
+    return ", ".join(f"`{name}`" for name in said), here + (" by `--family`" if one.chosen else "")
 
 
 def _section(kind: Kind) -> str:

@@ -46,8 +46,7 @@ def load_profile(folder: Path, name: str = "") -> Profile:
             quantized, cut short, or have an adapter beside them.
     """
     files = CheckpointFiles(folder)
-    named = name or files.own.get("family")
-    family = _choose(files) if named is None else _named(files, named)
+    family = find_family(files, name)
     if family.kind != "reranker" and (kind := reranker_kind(files)) is not None:
         raise CheckpointError(_no_reranker(files, kind))
     if family.kind == "text":
@@ -64,6 +63,12 @@ def load_profile(folder: Path, name: str = "") -> Profile:
             check_sizes(files, rule.min_pixels, rule.max_pixels)
     check_weights(folder)
     return profile
+
+
+def find_family(files: CheckpointFiles, name: str = "") -> Family:
+    """The family of a checkpoint, chosen as `load_profile` says; the same arguments and errors."""
+    named = name or files.own.get("family")
+    return _choose(files) if named is None else _named(files, named)
 
 
 def _named(files: CheckpointFiles, name: object) -> Family:

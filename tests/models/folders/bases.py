@@ -19,13 +19,15 @@ from transformers import (
     Qwen3Config,
 )
 
-from service.checkpoint.hub import CHECKPOINT
+from service.checkpoint.hub import BUILTINS
 from tests.models.audio.checkpoints import make_checkpoint as make_clap
 from tests.models.folders.edits import Edit, put, write
-from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5
+from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, tomoro
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
-from tests.models.reranker.checkpoints import make_cross_encoder, make_judge
+from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge
+from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
+from tests.models.reranker.test_qwen3_vl_files import copied
 from tests.models.sparse.checkpoints import inference_free, splade
 from tests.models.text.checkpoints import (
     GEMMA_NAMES,
@@ -39,7 +41,7 @@ from tests.models.text.checkpoints import (
 )
 from tests.models.text.tokenizers import byte_fallback, byte_level, with_ends
 from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
-from tests.models.vlm.checkpoints import qwen2_vl
+from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
 
 NAMES, SETTINGS, CONFIG = "config_sentence_transformers.json", "sentence_bert_config.json", "config.json"
 TOKENIZER, TEMPLATE, SCORE = "tokenizer_config.json", "chat_template.jinja", "1_LogitScore/config.json"
@@ -187,27 +189,33 @@ BASES: dict[str, Callable[[Path], object]] = {
     **{f"{name}, saved": _saved(name) for name in ("bert", "bert_older", "xlm_roberta", "modernbert_mean", "eurobert")},
     "judge, saved": _judge,
     "judge": lambda folder: make_judge(folder, is_tied=True),
+    "qwen3 reranker": lambda folder: make_judge(folder, is_tied=True, template=QWEN3_RERANKER),
     **{f"{name} classifier": _decoder(name) for name in DECODERS},
     **{f"{name} generator": _decoder(name, is_generator=True) for name in ("llama", "mistral", "gemma3_text")},
     "colbert": lambda folder: native("bert", folder, SHAPES["hidden masks"]),
     "pylate": partial(pylate, "bert"),
+    "pylate modernbert": partial(pylate, "modernbert"),
     "stanford": lambda folder: stanford(folder, None),
     "colqwen2.5": colqwen2_5,
     "colqwen2.5 of transformers": hf_colqwen2_5,
     "colqwen3": colqwen3,
+    "tomoro": tomoro,
+    "qwen3_vl reranker": lambda folder: write(TEMPLATE, QWEN3_VL_RERANKER)(copied(folder)),
     "colmodernvbert": colmodernvbert,
     "splade": partial(splade, "bert"),
     "inference free": partial(inference_free, "bert"),
+    "opensearch": partial(inference_free, "bert", at_root=True),
     **{name: partial(make_towers, name) for name in ("clip", "siglip", "siglip2-naflex")},
     "clap": partial(make_clap, "fused"),
     "qwen2_vl": qwen2_vl,
+    "qwen2_5_vl": qwen2_5_vl,
 }
-"""By name; `builtin` is the built-in model."""
+"""By name; the built-in models have theirs."""
 
 
 def made(name: str, place: Path) -> Path:
     """A base, made once."""
-    folder = CHECKPOINT if name == "builtin" else place / name.replace(", ", "-").replace(" ", "-")
+    folder = BUILTINS.get(name) or place / name.replace(", ", "-").replace(" ", "-")
     if not folder.exists():
         BASES[name](folder)
     return folder

@@ -142,8 +142,9 @@ def adapter(folder: Path, base: Path, **said: object) -> Path:
         said: added to adapter_config.json.
     """
     folder.mkdir(parents=True)
-    for name in ("tokenizer.json", "preprocessor_config.json"):
-        (folder / name).write_bytes((base / name).read_bytes())
+    for path in (base / "tokenizer.json", base / "preprocessor_config.json"):
+        if path.exists():
+            (folder / path.name).write_bytes(path.read_bytes())
     generator = torch.Generator().manual_seed(20261125)
     tensors: dict[str, torch.Tensor] = {}
     for name, (out, width) in sorted(lora_layers(load_file(base / "model.safetensors")).items()):
