@@ -23,6 +23,7 @@ import importlib, sys
 from tests.scoreboard.breaks.breaks import BREAKS
 for one in (broken for of_line in BREAKS.values() for broken in of_line):
     module = importlib.import_module(one.module)
+    assert not hasattr(module, "main"), f"{one.module} is run, not imported, where it counts"
     before = dict(vars(module))
     one.change(module)
     vars(module).update(before)

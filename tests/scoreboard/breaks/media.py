@@ -209,7 +209,7 @@ def _white(original: Any) -> Any:
     return lambda image, background: original(image, (255, 255, 255) if isinstance(background, tuple) else background)
 
 
-AV_WORKER, AV_DECODER = "service.workers.av_worker", "service.decode.av_decoder"
+READERS, AV_DECODER = "service.workers", "service.decode.av_decoder"
 LOCAL, FETCHER, ADDRESS = "service.media.local_file", "service.media.fetch.fetcher", "service.media.fetch.address"
 SAFETENSORS, FEATURES = "service.media.features.safetensors_file", "service.media.features.features"
 SOME_ERRORS = "only some of FFmpeg's errors are caught"
@@ -263,7 +263,7 @@ BREAKS = {
         ),
     ),
     "mutated_audio": (
-        Break(SOME_ERRORS, 300, AV_WORKER, passing_on("_decode_audio", OSError, ZeroDivisionError)),
+        Break(SOME_ERRORS, 20, f"{READERS}.audio_reader", passing_on("read_info", OSError, ZeroDivisionError)),
         Break(OWN_FAULT, 300, AV_DECODER, refusing_as("AudioDecoder.info", "internal_error")),
     ),
     "mutated_images": (
@@ -271,12 +271,7 @@ BREAKS = {
         Break("Pillow's warnings are printed", 20_000, CUT, _warnings_are_printed),
     ),
     "mutated_pdfs": (
-        Break(
-            "only PDFium's own errors are caught",
-            300,
-            "service.workers.page_worker",
-            passing_on("_decoded", ZeroDivisionError),
-        ),
+        Break("PDFium's errors are not caught", 300, f"{READERS}.page_reader", passing_on("open_pdf", ValueError)),
         Break(
             "a PDF that cannot be read is our own fault",
             300,
@@ -290,7 +285,12 @@ BREAKS = {
         Break("columns first is read as rows first", 60_000, "service.media.features.npy_file", _columns_as_rows),
     ),
     "mutated_videos": (
-        Break(SOME_ERRORS, 300, AV_WORKER, passing_on("Files._decode_video", OSError, ZeroDivisionError)),
+        Break(
+            SOME_ERRORS,
+            20,
+            f"{READERS}.video_reader",
+            passing_on("OpenVideoFile.__init__", OSError, ZeroDivisionError),
+        ),
         Break(OWN_FAULT, 300, AV_DECODER, refusing_as("VideoDecoder.info", "internal_error")),
     ),
     "optimized": (
