@@ -96,19 +96,6 @@ def test_a_megabyte_of_one_character_is_refused_or_cut_at_once(minilm: LiveServe
     assert minilm.vectors({"input": [text], "truncate_prompt_tokens": -1}).shape == (1, 384)
 
 
-def test_a_client_cannot_write_special_tokens(minilm: LiveServer) -> None:
-    tokens = minilm.ask("/tokenize", {"input": ["[CLS] [SEP] [PAD] [MASK]"]}).json()["tokens"]
-    assert (tokens[0], tokens[-1]) == (101, 102)
-    assert {0, 101, 102, 103}.isdisjoint(tokens[1:-1])
-
-
-def test_the_texts_of_tokens_join_to_the_prompts_text(minilm: LiveServer) -> None:
-    answer = minilm.ask("/tokenize", {"input": ["Unbelievably good, isn't it?"], "return_token_strs": True}).json()
-    whole = minilm.ask("/detokenize", {"tokens": answer["tokens"]}).json()["prompt"]
-    assert len(answer["token_strs"]) == len(answer["tokens"]) == answer["count"]
-    assert "".join(answer["token_strs"]) == whole
-
-
 def test_an_instruction_is_put_in_front_of_the_text(minilm: LiveServer, reference: SentenceTransformer) -> None:
     theirs = reference.encode(["a pool"], prompt="Represent this: ")
     message = [{"role": "system", "content": "Represent this: "}, {"role": "user", "content": "a pool"}]

@@ -21,15 +21,6 @@ def test_patches_are_the_towers_with_one_frame(size: tuple[int, int]) -> None:
     assert torch.equal(patchify(pixels).view(-1, 3, 256), twice[:, :, 1])
 
 
-def test_the_projections_halves_add_up_to_one() -> None:
-    """The caller sums the weight `[hidden, 3, 2, 16, 16]` over the frames."""
-    pixels = image(64, 64)
-    weight = torch.randn(8, 3, 2, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    want = with_frames.patchify(pixels).double() @ weight.reshape(8, -1).T
-    got = patchify(pixels).double() @ weight.sum(2).reshape(8, -1).T
-    torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_patches_are_the_float32_ones_rounded_once(dtype: torch.dtype) -> None:
     pixels = image(64, 32)

@@ -82,10 +82,6 @@ def test_what_a_format_cannot_hold_fails_the_one_request_that_asked_for_it() -> 
     assert epilogue(hidden, cu_seqlens, [output(3, ("float16",), normalize=False)] * 5)[0] is not None
 
 
-def test_a_zero_vector_is_not_a_vector() -> None:
-    assert truncate_normalize(torch.zeros(1, 8), 8).isnan().all()
-
-
 def test_a_score_of_zero_is_a_score_and_one_that_is_not_finite_is_none() -> None:
     score = output(1, normalize=False)
     zero, nan, negative = tensors(finish(torch.tensor([[0.0], [float("nan")], [-2.5]]), [score] * 3))

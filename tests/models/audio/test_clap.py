@@ -97,11 +97,3 @@ def test_texts_have_the_references_vectors(clap: Loaded) -> None:
     ours = clap.model.embed(batch, [("dense",)] * len(ids))["dense"].rows.numpy()
     assert np.abs(np.delete(ours, 2, axis=0) - theirs).max() <= TOLERANCE
     assert np.array_equal(ours[2], features[0].numpy())
-
-
-def test_the_plan_is_of_the_files(clap: Loaded) -> None:
-    profile = clap.profile
-    assert profile.audios is not None
-    assert (profile.name, profile.modalities, profile.images) == ("clap", ("text", "audio"), None)
-    assert (profile.audios.rule.rate_hz, profile.dimensions, profile.max_tokens) == (RATE_HZ, 24, 64)
-    assert profile.media_tokens == (clap.model.backbone.placeholder_ids["audio"],)

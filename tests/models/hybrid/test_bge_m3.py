@@ -77,10 +77,6 @@ def check(row: dict[str, bytes], want: Vectors, asks: Asks) -> None:
         assert max((abs(got.get(one, 0.0) - sparse[one]) for one in sparse), default=0.0) <= TOLERANCE
 
 
-def test_its_profile_has_all_three(served: Hybrid) -> None:
-    assert served.profile.outputs == ("dense", "sparse", "multi")
-
-
 def test_every_kind_is_the_references_in_batches_of_all_kinds_and_alone(served: Hybrid, want: list[Vectors]) -> None:
     outputs = [SOME[i % len(SOME)] for i in range(len(TEXTS))]
     for row, one, output in zip(served.isolated(TEXTS, outputs), want, outputs, strict=True):

@@ -188,7 +188,7 @@ def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = No
         ]
 
     turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
-    turned: Refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "")
+    turned: Refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "2 turns")
     return Model(
         make=made(model.make, model.script, model.folder),
         card={"prompt_format": model.profile, "modalities": ["text", "image"], "dimensions": 64} | more.pop("card", {}),
@@ -260,7 +260,7 @@ def clap(kind: str) -> Model:
     return Model(
         make=made(partial(make_clap, kind), ClapReference, kind),
         card={"modalities": ["text", "audio"], "image_embeds_width": None, "audio_rate_hz": RATE_HZ}
-        | {"max_audio_bytes": 64 << 20, "max_audio_s": 20},
+        | {"max_audio_bytes": 64 << 20, "max_audio_s": 20, "prompt_format": "clap", "dimensions": 24, "max_tokens": 64},
         kind="float",
         vectors=vectors,
         documents=("a dog barks", "rain on a tin roof, far away", *sounds),

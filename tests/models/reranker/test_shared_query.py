@@ -26,21 +26,6 @@ def served() -> Served:
     return Served(CHECKPOINT, "qwen3_vl_reranker")
 
 
-def test_pairs_of_one_query_are_rows_of_their_documents_alone(served: Served) -> None:
-    prompts = [served.pair(QUERY, document).plan.ids for document in DOCUMENTS]
-    num_shared = next(i for i, ids in enumerate(zip(*prompts, strict=False)) if len({*ids}) > 1)
-    num_own = [len(one) - num_shared for one in prompts]
-    plan = plan_segments(np.concatenate(prompts), list(map(len, prompts)), np.zeros(0, np.int64))
-    assert num_shared > max(num_own)
-    assert len(plan.tokens) <= num_shared + sum(num_own)
-
-
-def test_a_pair_has_the_score_among_others_of_its_query_that_it_has_alone(served: Served) -> None:
-    prompts = [served.pair(QUERY, one) for one in DOCUMENTS]
-    alone = np.concatenate([served.scores([prompt]) for prompt in prompts])
-    assert np.abs(served.scores(prompts) - alone).max() <= TOLERANCE
-
-
 def picture(seed: int, sides: tuple[int, int] = (96, 64)) -> MediaItem:
     blocks = np.random.default_rng(seed).integers(0, 256, (*sides[::-1], 3), dtype=np.uint8)
     return image_file(image_bytes(Image.fromarray(blocks), "PNG"))

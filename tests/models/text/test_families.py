@@ -20,16 +20,11 @@ def family(request: pytest.FixtureRequest, served: Callable[[str], ServedText]) 
     return served(request.param)
 
 
-def test_texts_of_all_lengths_have_the_references_vectors(family: ServedText) -> None:
+def test_texts_of_all_lengths_have_the_references_vectors_together_and_alone(family: ServedText) -> None:
     theirs = family.reference.encode(list(TEXTS), batch_size=16)
-    ours = family.texts(TEXTS)
-    assert np.abs(ours - theirs).max() <= TOLERANCE
+    assert np.abs(family.texts(TEXTS) - theirs).max() <= TOLERANCE
+    assert np.abs(np.concatenate([family.texts([text]) for text in TEXTS[::3]]) - theirs[::3]).max() <= TOLERANCE
     assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE  # and they differ from each other
-
-
-def test_a_text_has_the_vector_alone_that_it_has_in_a_batch(family: ServedText) -> None:
-    alone = np.concatenate([family.texts([text]) for text in TEXTS[::3]])
-    assert np.abs(alone - family.texts(TEXTS)[::3]).max() <= TOLERANCE
 
 
 def test_each_prompt_of_the_checkpoint_is_put_in_front(family: ServedText) -> None:

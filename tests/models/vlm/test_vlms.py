@@ -12,7 +12,7 @@ import torch
 from service.errors import InputError, ModelError
 from service.model.architectures import pooled_model
 from service.model.stock.stock_vlm import StockVlm
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.detect import load_profile
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
@@ -80,14 +80,6 @@ def test_what_would_change_nothing_is_refused(both: Both) -> None:
         assert caught.value.code == code
 
 
-def test_a_prompt_ends_in_the_token_that_is_pooled_and_counts_its_visual_tokens(all_of_them: dict[str, Both]) -> None:
-    served = all_of_them["gme"].served
-    prompt, tokens = served.prompt(SMALL, "text"), served.profile.layout.tokens  # type: ignore[attr-defined]
-    assert prompt.plan.ids[-1] == tokens.end_of_text
-    assert prompt.plan.ids.count(tokens.end_of_text) == 1
-    assert [(place.grid_thw, place.length) for place in prompt.placeholders] == [((1, 4, 4), 4)]
-
-
 def test_the_known_answer_check_sees_a_packed_forward_that_differs(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     attention = both.served.model.backbone._language.layers[0].self_attn
     monkeypatch.setattr(attention, "scaling", attention.scaling * 1.5)
@@ -100,12 +92,6 @@ def test_images_are_shared_by_the_content_of_their_pixels_and_the_towers_numbers
     assert model.tower.feature_width == 64
     assert "mean" in model.tower.config_json
     assert model.encode(torch.zeros(56, 84, 3, dtype=torch.uint8)).shape == (6, 64)
-
-
-def test_an_image_without_words_has_the_instruction_of_candidates(all_of_them: dict[str, Both]) -> None:
-    both = all_of_them["vlm2vec"]
-    got = both.served.vectors([both.prompt(("", [SMALL], None))])[0]
-    assert np.abs(got - both.script("", [SMALL], "Represent the given image.")).max() <= TOLERANCE
 
 
 def test_chunks_of_a_text_have_the_means_of_their_tokens_beside_an_image(all_of_them: dict[str, Both]) -> None:
@@ -137,14 +123,6 @@ def test_pixel_limits_and_end_tokens_are_the_files(tmp_path: Path) -> None:
         got = served.vectors([served.prompt(*images, text)])[0]
         assert np.abs(got - script(text, images, None)).max() <= TOLERANCE
     assert served.prompt(TALL, "").placeholders[0].length <= 40
-
-
-def test_a_conversation_of_two_turns_is_refused(all_of_them: dict[str, Both]) -> None:
-    turns = (Turn("user", ("one",)), Turn("assistant", ("two",)))
-    builder = all_of_them["nomic"].served.builder
-    with pytest.raises(InputError, match="2 turns") as caught:
-        builder.build(Conversation(None, turns), Truncation(100), param="messages", index=3)
-    assert (caught.value.param, caught.value.index) == ("messages", 3)
 
 
 Variant = Callable[..., Path]

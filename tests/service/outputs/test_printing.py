@@ -24,10 +24,6 @@ def row_of(values: np.ndarray, dtype: str) -> bytes:
     return torch.from_numpy(values).to(getattr(torch, dtype)).view(torch.uint8).numpy().tobytes()
 
 
-def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
-    return torch.from_numpy(values).to(getattr(torch, dtype)).float().numpy()
-
-
 def encode(answer: Any) -> bytes:
     return b"".join(slices(in_parts(answer)))
 
@@ -53,24 +49,17 @@ def test_base64_and_raw_bytes_are_numpys(dtype: EmbedDtype, endianness: Endianne
 
 
 @pytest.mark.parametrize("dtype", get_args(EmbedDtype))
-def test_numbers_are_the_rounded_components_whatever_the_byte_order(dtype: EmbedDtype) -> None:
-    values = np.random.default_rng(0).standard_normal(1000, np.float32)
-    row = row_of(values, dtype)
-    for endianness in get_args(Endianness):
-        wanted = request(encoding_format="float", embed_dtype=dtype, endianness=endianness)
-        numbers = json.loads(encode(VectorFormat.of(wanted).json(row)))
-        np.testing.assert_array_equal(np.array(numbers, np.float32), rounded(values, dtype))
-
-
-@pytest.mark.parametrize("dtype", get_args(EmbedDtype))
 def test_every_16_bit_pattern_is_printed_and_read_back(dtype: EmbedDtype) -> None:
     if dtype == "float32":
         values = np.random.default_rng(1).integers(0, 2**32, 65536, np.uint32).view(np.float32)
     else:
         values = torch.arange(-32768, 32768).short().view(getattr(torch, dtype)).float().numpy()
     values = values[np.isfinite(values)]
-    numbers = json.loads(encode(VectorFormat(dtype=dtype).json(row_of(values, dtype))))
-    np.testing.assert_array_equal(np.array(numbers, np.float32).view(np.uint32), values.view(np.uint32))
+    row = row_of(values, dtype)
+    for endianness in get_args(Endianness):  # which numbers do not have
+        wanted = request(encoding_format="float", embed_dtype=dtype, endianness=endianness)
+        numbers = json.loads(encode(VectorFormat.of(wanted).json(row)))
+        np.testing.assert_array_equal(np.array(numbers, np.float32).view(np.uint32), values.view(np.uint32))
 
 
 def test_nothing_but_vectors_prints_itself() -> None:

@@ -65,18 +65,6 @@ def test_every_number_of_a_rule_is_part_of_the_key() -> None:
     assert len({source_digest(b"file", rule) for rule in rules}) == len(rules)
 
 
-def test_qwen3_vls_keys_are_what_they_were() -> None:
-    import hashlib
-
-    from service.media.item import AS_REFERENCE
-    from service.media.key import PREPROCESSING_VERSION
-
-    numbers = [number.to_bytes(8, "little") for number in (32, 4_096, 1_843_200, 200)]
-    parts = (b"source", b"", PREPROCESSING_VERSION, *numbers, AS_REFERENCE.key_part, b"file")
-    by_hand = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-    assert source_digest(b"file", PixelRule()) == hashlib.sha256(by_hand).digest()
-
-
 def test_memory_of_the_resize_counts_as_memory_of_the_decode() -> None:
     plain = open_image(png(400, 2), DecodeLimits(), PixelRule(min_pixels=1))
     item = open_image(png(400, 2), DecodeLimits(), CROP)

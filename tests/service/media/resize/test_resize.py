@@ -83,11 +83,6 @@ def test_the_pixels_are_pillows_default_resize_of_an_rgb_image(media: Path, name
     assert np.array_equal(pixels, np.asarray(image.resize((width, height))))
 
 
-def test_an_image_of_the_right_size_is_left_alone() -> None:
-    noise = Image.frombytes("RGB", (64, 96), random.Random(1).randbytes(64 * 96 * 3))
-    assert np.array_equal(frame(noise, Framing(((96, 64),)), (96, 64)), np.asarray(noise))
-
-
 @pytest.mark.parametrize(("least", "most"), [(4, 1_280), (4, 768), (9, 40)])
 def test_sizes_of_transformers_processor_are_its_own(least: int, most: int) -> None:
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize

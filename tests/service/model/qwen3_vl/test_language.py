@@ -31,17 +31,6 @@ def packed(lengths: list[int], seed: int = 0) -> PackedBatch:
     return PackedBatch(ids, positions, lengths)
 
 
-def test_a_packed_item_is_what_it_is_alone(model: Qwen3VLModel) -> None:
-    language, batch = LanguageModel(model), packed([5, 1, 17, 9])
-    whole = language.forward(batch)
-    start = 0
-    for length in batch.segment_lengths:
-        item = slice(start, start + length)
-        alone = PackedBatch(batch.token_ids[item], batch.position_ids[:, item], [length])
-        torch.testing.assert_close(whole[item], language.forward(alone), atol=TOLERANCE, rtol=0)
-        start += length
-
-
 def test_a_nan_in_one_item_stays_there(model: Qwen3VLModel) -> None:
     batch = packed([5, 7, 9])
     features = torch.full((1, 3 * 128), float("nan"))
@@ -72,13 +61,6 @@ def test_patches_are_the_processors(model: Qwen3VLModel) -> None:
     )
     want = torch.as_tensor(np.asarray(processor(images=[pixels], input_data_format="channels_last")["pixel_values"]))
     torch.testing.assert_close(patchify(torch.from_numpy(pixels)), want.float(), atol=1e-6, rtol=0)
-
-
-def test_features_of_an_image_are_the_stock_towers(model: Qwen3VLModel) -> None:
-    pixels = torch.randint(0, 256, (64, 128, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-    stock = model.get_image_features(patchify(pixels), torch.tensor([[1, 4, 8]]), return_dict=True)
-    want = torch.cat([stock.pooler_output[0], *(level[0] for level in stock.deepstack_features)], dim=-1)
-    torch.testing.assert_close(VisionTower(model).encode(pixels), want, atol=TOLERANCE, rtol=0)
 
 
 def test_the_self_check_passes_on_an_intact_model_and_sees_a_lost_deepstack(

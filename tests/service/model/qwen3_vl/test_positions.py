@@ -16,22 +16,6 @@ from service.prompt.truncation import Truncation
 from tests.builders import image_file
 
 
-def test_text_counts_up_in_all_four_rows() -> None:
-    positions = mrope_positions(5, [])
-    assert positions.dtype == np.int64
-    assert positions.tolist() == [[0, 1, 2, 3, 4]] * 4
-
-
-def test_an_image_by_hand() -> None:
-    positions = mrope_positions(10, [(2, (1, 4, 6))])  # two rows of three tokens at 2..7
-    assert positions.tolist() == [
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-        [0, 1, 2, 2, 2, 2, 2, 2, 5, 6],
-        [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
-        [0, 1, 2, 3, 4, 2, 3, 4, 5, 6],
-    ]
-
-
 @pytest.mark.parametrize(
     ("num_tokens", "placeholders"),
     [
