@@ -27,7 +27,7 @@ RERANKERS = [
     served("cross_encoder", "xlm_roberta pairs",
            "BAAI/bge-reranker-base BAAI/bge-reranker-large BAAI/bge-reranker-v2-m3",
            of("xlm-roberta", "XLMRobertaForSequenceClassification", **ABSOLUTE, **ONE_LABEL)),
-    refused("", "gemma3_text generator", "BAAI/bge-reranker-v2-gemma", of("gemma", "GemmaForCausalLM")),
+    refused(NEITHER, "gemma3_text generator", "BAAI/bge-reranker-v2-gemma", of("gemma", "GemmaForCausalLM")),
     refused("", "gemma3_text generator", "BAAI/bge-reranker-v2.5-gemma2-lightweight",
             of("cost_wise_gemma", "CostWiseGemmaForCausalLM",
                **own("gemma_model.CostWiseGemmaModel", "gemma_config.CostWiseGemmaConfig"))),
@@ -38,7 +38,7 @@ RERANKERS = [
            # which file has its template was not seen; without one by --family
     refused(KIND, "bert pairs", "mixedbread-ai/mxbai-rerank-xsmall-v1 mixedbread-ai/mxbai-rerank-base-v1",
             of("deberta-v2", "DebertaV2ForSequenceClassification", **ONE_LABEL)),
-    refused("", "judge", "mixedbread-ai/mxbai-rerank-base-v2 mixedbread-ai/mxbai-rerank-large-v2", of("qwen2",
+    refused(NEITHER, "judge", "mixedbread-ai/mxbai-rerank-base-v2 mixedbread-ai/mxbai-rerank-large-v2", of("qwen2",
             "Qwen2ForCausalLM")),
     served("cross_encoder", "modernbert_mean, saved", "Alibaba-NLP/gte-reranker-modernbert-base "
            "ibm-granite/granite-embedding-reranker-english-r2",
