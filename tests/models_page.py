@@ -94,6 +94,14 @@ and every `input_type` means the same. Images are resized and cropped as the che
 says, bit for bit like transformers' PIL processors. The encoder cache keeps the final vector, so a repeated image costs
 no forward; `/v1/image_embeds` gives and takes it.""",
     ),
+    "images": (
+        "Images alone",
+        """An item is one image; a text is refused by name, and token ids and instructions likewise. Images are resized
+and cropped as the checkpoint's own `preprocessor_config.json` says: BitImageProcessor and SiglipImageProcessor by
+Pillow, bit for bit, and DINOv3ViTImageProcessor in float32 as torch does it. The encoder cache keeps the final vector,
+and `/v1/image_embeds` gives and takes it. Refused by name: folders of another class of these types (classifiers, depth,
+backbones), ConvNeXt's DINOv3, and C-RADIO and others that come with code of their own.""",
+    ),
     "reranker": (
         "Rerankers",
         """A reranker scores pairs of a query and a document: its vector is one number, the logit. Its files tell

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.json_files import CheckpointError, read_object
+from service.checkpoint.static_files import static_config
 
 STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
 """Types of rotary embeddings in which a token's rotation depends on its position alone."""
@@ -20,6 +21,8 @@ OF_IMAGES = "mrope"
 NAMES = "config_sentence_transformers.json"
 """The file of sentence-transformers that has prompts and what kind of model it is; PyLate's has more."""
 
+IMAGES_ALONE = ("dinov2", "dinov2_with_registers", "dinov3_vit", "siglip_vision_model")
+"""Model types that read no text, and so have no tokenizer."""
 TOWERS = ("vision_config", "audio_config")
 """Parts whose positions are an image's or an audio file's own; no batch makes them longer."""
 
@@ -45,12 +48,34 @@ class CheckpointFiles:
         """
         if self.part:
             return CheckpointFiles(self.folder).section(self.part)
-        return self.read_object("config.json")
+        return self._static or self.read_object("config.json")
+
+    @cached_property
+    def _static(self) -> Mapping[str, Any]:
+        return static_config(self.folder)
+
+    @property
+    def is_static(self) -> bool:
+        """True of a table of rows, which reads tokenizer.json alone of all that is about tokens."""
+        return bool(self._static)
 
     @property
     def model_type(self) -> object:
         """`model_type` of config.json."""
         return self.config.get("model_type")
+
+    @property
+    def reads_texts(self) -> bool:
+        """False of models of images alone."""
+        return self.model_type not in IMAGES_ALONE
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Files that have to be there beside the weights."""
+        if self.is_static:
+            return ("tokenizer.json",)
+        is_alone = (self.folder / "config.json").is_file() and not self.reads_texts
+        return ("config.json",) if is_alone else ("config.json", "tokenizer.json")
 
     @property
     def num_embedded(self) -> int | None:

@@ -8,7 +8,9 @@ from typing import Final
 
 from huggingface_hub import snapshot_download
 
+from service.checkpoint import static_files
 from service.checkpoint.colbert_modules import COLBERT_METADATA
+from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.lora_files import base_of, join
 from service.checkpoint.sparse_files import CONFIG as ROUTER
@@ -26,7 +28,8 @@ BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RE
 """Folders of what ships with the package, by name."""
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
-DECISIVE = ("modules.json", ROUTER, "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS)
+WEIGHTS = ("*.safetensors", "*/model.safetensors")
+DECISIVE = ("config.json", "modules.json", ROUTER, "*/config.json", *WEIGHTS, *TOKEN_HEADS)
 """Weights and what says how they are used, of modules after the transformer too."""
 FILES = ["*.json", "*.safetensors", "*.jinja", COLBERT_METADATA, *TOKEN_HEADS]
 """Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
@@ -55,7 +58,7 @@ class Checkpoint:
     def fingerprint(self) -> bytes:
         """SHA-256 over config and weights, by their headers and sizes: 32 bytes that change when the model does."""
         digest = hashlib.sha256(self.name.encode() + b"\0" + (self.revision or "").encode())
-        found = {self.folder / "config.json", *(path for one in DECISIVE for path in self.folder.glob(one))}
+        found = {path for one in DECISIVE for path in self.folder.glob(one)}
         for path in sorted(found):
             name = path.relative_to(self.folder).as_posix()
             digest.update(f"\0{name}\0{path.stat().st_size}\0".encode())
@@ -102,10 +105,10 @@ def _download(model: str, revision: str | None) -> Checkpoint:
 
 def _checked(checkpoint: Checkpoint) -> Checkpoint:
     checkpoint = _with_base(checkpoint)
-    checkpoint = replace(checkpoint, folder=beside(checkpoint.folder))
+    checkpoint = replace(checkpoint, folder=static_files.beside(beside(checkpoint.folder)))
     folder = checkpoint.folder
     _refuse_other_forms(folder)
-    for name in ("config.json", "tokenizer.json"):
+    for name in CheckpointFiles(folder).needed:
         if not (folder / name).is_file():
             raise CheckpointError(f"{folder} has no {name}{_where_else(folder, name)}")
     if not any(folder.glob("*.safetensors")):

@@ -28,14 +28,21 @@ _CLIP = _ALWAYS | {
     "image_std": [0.26862954, 0.26130258, 0.27577711],
 }
 _HALVES = _ALWAYS | {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+_SIGLIP = _HALVES | {"size": {"height": 224, "width": 224}, "resample": 3}
+_IMAGENET = _ALWAYS | {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+DINOV3 = "DINOv3ViTImageProcessor"
+"""Scales pixels before it resizes them, in float32, as torch does."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "clip": _CLIP,
     "metaclip_2": _CLIP,
     "chinese_clip": _CLIP,
-    "siglip": _HALVES | {"size": {"height": 224, "width": 224}, "resample": 3},
+    "siglip": _SIGLIP,
     "siglip2": _HALVES | {"patch_size": 16, "max_num_patches": 256, "resample": 2},
+    "BitImageProcessor": _CLIP,
+    "SiglipImageProcessor": _SIGLIP,
+    DINOV3: _IMAGENET | {"size": {"height": 224, "width": 224}, "resample": 2},
 }
-"""By model_type."""
+"""By model_type of two towers, and by the class of the image processor where a model is images alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +60,49 @@ class Scaling:
     std: tuple[float, ...]
 
 
-def read_image_processor(folder: Path, model_type: object) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Square:
+    """The square that an image becomes.
+
+    Attributes:
+        side: of what the model takes, pixels.
+        edge: of the shorter side after the resize; of both where `is_squashed`.
+        is_squashed: the resize is to a square, whatever the shape was.
+        resample: Pillow's number of the filter.
+    """
+
+    side: int
+    edge: int
+    is_squashed: bool
+    resample: int
+
+
+def processor_class(folder: Path) -> str:
+    """The class of a folder's image processor, of a model of images alone.
+
+    Raises:
+        CheckpointError: there is no such file, it is damaged, or the class is not known.
+    """
+    name = str(_file(folder).get("image_processor_type", "")).removesuffix("Fast").removesuffix("Pil")
+    known = [one for one in DEFAULTS if one.endswith("ImageProcessor")]
+    if name not in known:
+        raise CheckpointError(f"{FILE} has image_processor_type {name!r}; supported: {', '.join(known)}")
+    return name
+
+
+def read_image_processor(folder: Path, kind: object) -> Mapping[str, Any]:
     """The image processor's values, defaults filled in; null means absent.
+
+    Args:
+        kind: key of `DEFAULTS`.
 
     Raises:
         CheckpointError: there is no such file, it is damaged, or it asks for what is not supported.
     """
-    own = read_object(folder / WHOLE).get("image_processor") if (folder / WHOLE).exists() else None
-    found = own if isinstance(own, dict) else read_object(folder / FILE)
-    given = {name: value for name, value in found.items() if value is not None}
-    values = {**DEFAULTS[str(model_type)], **given}
+    given = {name: value for name, value in _file(folder).items() if value is not None}
+    values = {**DEFAULTS[str(kind)], **given}
+    if values.get("do_pad"):
+        raise CheckpointError(f"{FILE} has do_pad true; supported: images that are resized and cropped alone")
     if not (values["do_resize"] and values["do_rescale"] and values["do_normalize"]):
         raise CheckpointError(f"{FILE} switches off do_resize, do_rescale or do_normalize; supported: all three on")
     if values["resample"] not in _FILTERS:
@@ -70,13 +110,53 @@ def read_image_processor(folder: Path, model_type: object) -> Mapping[str, Any]:
     return values
 
 
-def read_scaling(folder: Path, model_type: object) -> Scaling:
+def read_square(folder: Path, kind: object) -> Square:
+    """The square of an image processor that makes one.
+
+    Raises:
+        CheckpointError: as `read_image_processor`; or it makes none.
+    """
+    values = read_image_processor(folder, kind)
+    edge, is_squashed = _resize(values["size"])
+    crops = bool(values.get("do_center_crop"))
+    if not (crops or is_squashed):
+        raise CheckpointError(f"{FILE} has size {values['size']!r} and no crop; supported: what ends in a square")
+    if kind == DINOV3 and (crops or values["resample"] not in (2, 3)):
+        asked = f"do_center_crop {crops}, resample {values['resample']}"
+        raise CheckpointError(f"{FILE} has {asked} of {DINOV3}; supported: false, and 2 or 3")
+    side = _square(values.get("crop_size"), "crop_size") if crops else edge
+    return Square(side, edge, is_squashed, values["resample"])
+
+
+def _resize(size: object) -> tuple[int, bool]:
+    """The length asked for, and whether of both sides. A number alone is of the shorter side."""
+    if isinstance(size, int):
+        return size, False
+    if isinstance(size, dict) and set(size) == {"shortest_edge"}:
+        return _square(size["shortest_edge"], "size"), False
+    return _square(size, "size"), True
+
+
+def _square(size: object, name: str) -> int:
+    if type(size) is int and size > 0:
+        return size
+    if isinstance(size, dict) and set(size) == {"height", "width"} and size["height"] == size["width"]:
+        return _square(size["height"], name)
+    raise CheckpointError(f"{FILE} has {name} {size!r}; supported: shortest_edge, or equal height and width")
+
+
+def _file(folder: Path) -> Mapping[str, Any]:
+    own = read_object(folder / WHOLE).get("image_processor") if (folder / WHOLE).exists() else None
+    return own if isinstance(own, dict) else read_object(folder / FILE)
+
+
+def read_scaling(folder: Path, kind: object) -> Scaling:
     """The scaling of pixels.
 
     Raises:
         CheckpointError: as `read_image_processor`; or they are no numbers for three channels.
     """
-    values = read_image_processor(folder, model_type)
+    values = read_image_processor(folder, kind)
     factor = values["rescale_factor"]
     if not isinstance(factor, int | float) or not factor > 0:
         raise CheckpointError(f"{FILE} has rescale_factor {factor!r}; a number above 0 is needed")

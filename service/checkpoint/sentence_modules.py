@@ -24,8 +24,9 @@ from service.checkpoint.json_files import (
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
-ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
-"""Kinds that are known, in the order in which they must stand; only Dense may come more than once, or be absent."""
+ORDER = ("StaticEmbedding", "Transformer", "Pooling", "Dense", "Normalize")
+"""Kinds that are known, in the order in which they must stand; only Dense may come more than once. A StaticEmbedding
+stands for Transformer and Pooling."""
 FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
 """Kinds that compute other vectors of those that they are given, whatever package they are of."""
 POOLED = "sentence_embedding"
@@ -85,8 +86,15 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     modules = read_modules(folder, PACKAGE, f"{', '.join(ORDER)} of sentence_transformers")
     kinds = [module.kind for module in modules]
     singles = [kind for kind in kinds if kind != "Dense"]
-    if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
-        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER)}, any Dense")
+    is_static = kinds[:1] == ["StaticEmbedding"] and not {"Transformer", "Pooling"} & {*kinds}
+    has_begin = is_static or kinds[:1] == ["Transformer"]
+    if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or not has_begin:
+        raise CheckpointError(
+            f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER[1:])}, any Dense; or "
+            f"{ORDER[0]} in the place of the first two"
+        )
+    if is_static:
+        return modules
     if "Pooling" not in kinds:
         raise CheckpointError(f"{path} has {', '.join(kinds)} and no Pooling: without it there is no single vector")
     if modules[0].folder != folder:

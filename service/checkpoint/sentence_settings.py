@@ -96,7 +96,7 @@ def find_settings(files: CheckpointFiles) -> SentenceSettings:
     Raises:
         CheckpointError: it is damaged.
     """
-    if not (files.folder / "modules.json").is_file():
+    if not (files.folder / "modules.json").is_file() or files.is_static:
         return SentenceSettings(SETTINGS[0], {}, {})
     found = ((name, files.optional(name)) for name in SETTINGS)
     name, content = next(((name, content) for name, content in found if content), (SETTINGS[0], {}))

@@ -32,6 +32,8 @@ def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
     Raises:
         CheckpointError: a file is damaged.
     """
+    if files.is_static:
+        return {}
     named = dict(files.optional(CONFIG))
     if LISTED not in named:
         named.update(files.optional(SPECIALS))

@@ -30,7 +30,7 @@ from service.checkpoint.clap_features import read_clap_features
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.image_processor import read_scaling
+from service.checkpoint.image_processor import DINOV3, processor_class, read_scaling, read_square
 from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
@@ -50,12 +50,14 @@ from service.model.heads.tokens import TokensHead, load_projection
 from service.model.load import load_stock
 from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
+from service.model.static_rows import StaticRows
 from service.model.stock.lora import merge_adapter
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
 from service.model.stock.tile_vlm import TileVlm
 from service.model.two_tower.clap import Clap
+from service.model.two_tower.image_tower import ImageTower
 from service.model.two_tower.two_tower import TwoTower
 from service.outputs.kinds import KINDS, find_heads
 
@@ -157,6 +159,12 @@ def _cross_encoder(one: Source) -> Model:
     return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole, separator), head)
 
 
+def _static(one: Source) -> Model:
+    own = StaticRows.load(one.folder, one.device)
+    backbone = own if one.dtype is None else own.cast(one.dtype)
+    return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
 def _text_judge(one: Source) -> Model:
     backbone = one.text_encoder()
     return Model(backbone, PooledHead(one.pooling, answer_modules(one.folder, one.device, backbone.dtype)))
@@ -217,6 +225,12 @@ def _two_tower(one: Source) -> Model:
     return pooled_model(TwoTower(stock, read_scaling(one.folder, stock.config.model_type)))
 
 
+def _image_tower(one: Source) -> Model:
+    kind = processor_class(one.folder)
+    found, scaling = read_square(one.folder, kind), read_scaling(one.folder, kind)
+    return pooled_model(ImageTower(one.stock(AutoModel), scaling, found.side, in_floats=kind == DINOV3))
+
+
 def _clap(one: Source) -> Model:
     return pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder)))
 
@@ -228,6 +242,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "hybrid": _hybrid,
     "splade": _splade,
     "cross_encoder": _cross_encoder,
+    "static": _static,
     "text_judge": _text_judge,
     "qwen3_vl": _qwen3_vl,
     "qwen3_vl_reranker": _qwen3_vl_reranker,
@@ -239,6 +254,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "colqwen2": _colqwen2,
     "colmodernvbert": _colmodernvbert,
     "two_tower": _two_tower,
+    "image_tower": _image_tower,
     "clap": _clap,
 }
 

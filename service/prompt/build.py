@@ -143,6 +143,8 @@ class PromptBuilder:
         buffer = self._tokenize(pieces, has_ends, budget)
         if len(buffer.token_ids) > limit:
             buffer.truncate(budget, self._profile.cutting)
+        if (unread_id := self._tokenizer.unread_id) >= 0:
+            buffer.token_ids = [one for one in buffer.token_ids if one != unread_id]
         if is_text and self._profile.padding.num_tokens:
             buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
         if not buffer.token_ids:

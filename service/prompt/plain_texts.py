@@ -4,6 +4,7 @@ In: texts, and a conversation without turns. Out: what `PromptBuilder.build` mak
 of layouts that put the same around any text the frame's tokens are made once, and each text costs its own tokens alone.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from service.prompt.piece import Piece, TextPiece
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.roles import PromptRole
-from service.prompt.tokenizer.text_bound import most_tokens
+from service.prompt.tokenizer.text_bound import MedianBound, most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 
@@ -126,16 +127,21 @@ class PlainTexts:
             [header + text if joined else text for text, joined in zip(texts, joins, strict=True)]
         )
         num_left, can_cut = limit - frame.num_tokens, cut is not None and not frame.header
+        unread_id, bound = self._tokenizer.unread_id, self._tokenizer.bound
+        max_chars = bound.max_chars(limit) if isinstance(bound, MedianBound) else sys.maxsize
         prompts: list[Prompt | None] = []
         padding = self._profile.padding
-        for token_ids, joined in zip(found, joins, strict=True):
+        for text, token_ids, joined in zip(texts, found, joins, strict=True):
             token_ids = token_ids if joined else header_ids + token_ids
             num_excess = len(token_ids) - num_left
-            if not self._pad_ids.isdisjoint(token_ids) or (num_excess > 0 and not (can_cut and num_left >= 0)):
+            is_over = len(text) > max_chars or (num_excess > 0 and not (can_cut and num_left >= 0))
+            if is_over or not self._pad_ids.isdisjoint(token_ids):
                 prompts.append(None)
                 continue
             if num_excess > 0:
                 token_ids = token_ids[:num_left] if cut == "right" else token_ids[num_excess:]
+            if unread_id >= 0:
+                token_ids = [one for one in token_ids if one != unread_id]
             whole = [*frame.before, *token_ids, *frame.after]
             if padding.num_tokens:
                 whole = padding.fill(whole)

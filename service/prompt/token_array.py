@@ -10,6 +10,7 @@ from service.errors import InputError
 from service.outputs.plan import TokenPlan
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
+from service.prompt.templates.single_item import IMAGES_ONLY
 from service.prompt.truncation import TokenBudget, Truncation
 
 
@@ -30,8 +31,11 @@ def build_token_array(
         num_ids: how many have an embedding; ids are below it.
 
     Raises:
-        InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media.
+        InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media; or
+            `unsupported_modality`: the model reads no text.
     """
+    if "text" not in profile.modalities:
+        raise InputError("unsupported_modality", f"`{param}`: {IMAGES_ONLY}", param=param, index=index)
     token_ids, limit = array.token_ids, min(truncation.max_tokens, profile.max_tokens)
     num_excess, media_tokens = len(token_ids) - limit, profile.media_tokens
     if num_excess > 0 and truncation.side is None:

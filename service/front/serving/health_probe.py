@@ -77,7 +77,8 @@ class HealthProbe:
         profile = self._model.profile
         prompts = [profile.turns_about(text, images)]
         if images and not profile.mixes:
-            prompts = [profile.turns_about(text), profile.turns_about(images=images)]
+            prompts = [profile.turns_about(text)] if "text" in profile.modalities else []
+            prompts.append(profile.turns_about(images=images))
         if self._takes_audio and profile.audios is not None:
             prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
         unbounded = Truncation(profile.max_tokens, "right")

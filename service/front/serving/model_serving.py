@@ -214,7 +214,12 @@ def _hex_digits(content: bytes) -> str:
 
 
 def _prompts(model: ServedModel) -> list[list[int]]:
-    """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
+    """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there.
+
+    None for a model that reads no text.
+    """
+    if "text" not in model.profile.modalities:
+        return []
     instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.roles or (None,)
     unbounded = Truncation(model.profile.max_tokens, "right")
     conversations = (Conversation(one, model.profile.turns_about(FINGERPRINT_TEXT)) for one in instructions)

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from service.media.item import Size
 
+BICUBIC = 3
+"""Pillow's number of the filter, which reaches two pixels; bilinear, 2, reaches one."""
+
 NEAR_HALF = 1e-3
 """Distance to a half within which a plain sum is not trusted: ten times the largest difference seen."""
 
@@ -69,6 +72,23 @@ def resize_antialiased(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint
     return np.rint(found).clip(0, 255).astype(np.uint8)
 
 
+def resize_in_floats(pixels: NDArray[np.uint8], size: Size, resample: int) -> Floats:
+    """Resize as torch's `interpolate(..., antialias=True)` does in float32, but for the last bits; nothing is rounded.
+
+    Args:
+        pixels: RGB, uint8 [height, width, 3].
+        size: height and width to reach.
+        resample: Pillow's number: 2 is bilinear, 3 bicubic.
+
+    Returns:
+        [height, width, 3]; bicubic goes beyond 0 and 255.
+    """
+    if pixels.shape[:2] == size:
+        return pixels.astype(np.float32)
+    down, along = (_taps(*lengths, resample) for lengths in zip(pixels.shape, size, strict=False))
+    return np.ascontiguousarray(_plain(_plain(pixels, down).swapaxes(0, 1), along).swapaxes(0, 1))
+
+
 def _plain(values: Floats | NDArray[np.uint8], taps: _Taps) -> Floats:
     """Σ value · weight along the first axis, tap by tap."""
     rows = np.ascontiguousarray(values).reshape(len(values), -1)
@@ -108,16 +128,17 @@ def _fused(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
     return (a.astype(np.float64) * b + c).astype(np.float32)
 
 
-def _taps(length: int, wanted: int) -> _Taps:
+def _taps(length: int, wanted: int, resample: int = BICUBIC) -> _Taps:
     one = np.float32(1)
     scale = np.float32(length) / np.float32(wanted)
-    support = np.float32(2) * max(scale, one)
+    support = np.float32(resample - 1) * max(scale, one)
     center = (float(scale) * (np.arange(wanted) + 0.5)).astype(np.float32)
     first = np.maximum((center - support + np.float32(0.5)).astype(np.int64), 0)
     num = np.minimum((center + support + np.float32(0.5)).astype(np.int64), length) - first
     taps = np.arange(int(num.max()))
     places = (first[:, None] + taps).astype(np.float32) - center[:, None]
-    weights = _cubic(np.abs(((places + 0.5) * float(one / max(scale, one))).astype(np.float32)))
+    distances = np.abs(((places + 0.5) * float(one / max(scale, one))).astype(np.float32))
+    weights = _cubic(distances) if resample == BICUBIC else np.maximum(one - distances, np.float32(0))
     weights[taps >= num[:, None]] = 0
     total = np.zeros(wanted, np.float32)
     for i in taps:

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.media.item import Size
-from service.media.resize.antialias import resize_antialiased
+from service.media.resize.antialias import BICUBIC, resize_antialiased, resize_in_floats
 
-BICUBIC = 3
-"""Pillow's number of the filter of Qwen3-VL's resizes."""
-
+FLOAT_BYTES = 4
 BYTES_PER_PIXEL = 7
 """Memory of a resized image: Pillow keeps four bytes for a color, and numpy's copy takes three."""
 
@@ -24,11 +22,13 @@ class Framing:
         sizes: height and width of the whole image after each of its resizes, one after the other, pixels.
         resample: Pillow's number of the filter.
         is_antialiased: what comes of that is resized again, as torch does, and nothing of it left out: a video's frame.
+        in_floats: likewise, to numbers of four bytes that are not rounded: a row is four times as many bytes.
     """
 
     sizes: tuple[Size, ...]
     resample: int = BICUBIC
     is_antialiased: bool = False
+    in_floats: bool = False
 
 
 def frame(image: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:
@@ -40,6 +40,9 @@ def frame(image: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]
     for height, width in framing.sizes:
         image = image.resize((width, height), Image.Resampling(framing.resample))
     resized = np.asarray(image, dtype=np.uint8)
+    if framing.in_floats:
+        height, width = size[0], size[1] // FLOAT_BYTES
+        return resize_in_floats(resized, (height, width), framing.resample).view(np.uint8).reshape(*size, 3)
     if framing.is_antialiased:
         return np.ascontiguousarray(resize_antialiased(resized, size))
     height, width = framing.sizes[-1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from service.media.error_location import ErrorLocation
 from service.media.item import Patches, Size
 from service.media.resize.image_rule import ResizePlan
-from service.media.resize.resize import Framing
+from service.media.resize.resize import FLOAT_BYTES, Framing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,20 @@ class SquareRule:
             return edge, edge
         longer = int(edge * max(height, width) / min(height, width))
         return (longer, edge) if width <= height else (edge, longer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatSquareRule(SquareRule):
+    """An `ImageRule` of a square in float32, squashed as torch does it; its bytes are an image four times as wide."""
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """The numbers, after the rule's name."""
+        return (b"float square", *(number.to_bytes(8, "little") for number in (self.side, self.resample)))
+
+    def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
+        """The square; nothing is done before."""
+        return ResizePlan((self.side, self.side * FLOAT_BYTES), Framing((), self.resample, in_floats=True))
 
 
 EPSILON = 1e-5

@@ -7,7 +7,7 @@ from typing import Literal
 from service.checkpoint.config_files import CheckpointFiles
 from service.prompt.profile.profile import Profile
 
-Kind = Literal["vision-language", "late interaction", "text", "sparse", "two towers", "reranker"]
+Kind = Literal["vision-language", "late interaction", "text", "sparse", "two towers", "images", "reranker"]
 
 
 def _always(_: CheckpointFiles) -> bool:

@@ -165,8 +165,11 @@ class Profile:
 
     @property
     def offers_late_chunking(self) -> bool:
-        """True if chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
-        is_dense = self.outputs == ("dense",) and not self.roles
+        """True if chunks of a text may each have a vector of one forward: of dense models that pool by the mean.
+
+        Rows of a table know nothing of what stands around them.
+        """
+        is_dense = self.outputs == ("dense",) and not self.roles and self.architecture != "static"
         return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
 
     @property

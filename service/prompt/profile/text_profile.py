@@ -84,7 +84,7 @@ def make_text_profile(
         max_tokens=min(found.max_tokens or max_positions, max_positions),
         modalities=("text",),
         images=None,
-        protected=protected_tokens(tokenizer),
+        protected=protected_tokens(tokenizer, may_be_none=files.is_static),
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
         similarity=found.similarity,
@@ -136,13 +136,13 @@ def _roles(found: SentenceFiles) -> dict[str, str]:
     }
 
 
-def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+def protected_tokens(tokenizer: Mapping[str, Any], *, may_be_none: bool = False) -> tuple[int, ...]:
     """Ids of all special tokens but the one of unknown words, which any text may come to."""
     model = tokenizer.get("model", {})
     unknown = model.get("unk_token")
     if model.get("type") == "Unigram" and isinstance(model.get("unk_id"), int):
         unknown = model["vocab"][model["unk_id"]][0]
     specials = [token for token in tokenizer.get("added_tokens", []) if token.get("special")]
-    if not specials:
+    if not specials and not may_be_none:
         raise CheckpointError("tokenizer.json has no special tokens; supported: at least one")
     return tuple(token["id"] for token in specials if token["content"] != unknown)

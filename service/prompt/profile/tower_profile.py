@@ -1,10 +1,11 @@
 """The profile of a two-tower model, from its own files; modules of such families call these helpers."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive, token_text
-from service.checkpoint.image_processor import FILE, read_image_processor
+from service.checkpoint.image_processor import FILE, read_image_processor, read_square
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling
 from service.media.item import AudioRule, Color
@@ -164,18 +165,12 @@ def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
     Raises:
         CheckpointError: the file makes other sizes, is missing, damaged, or asks for what is not supported.
     """
-    values = read_image_processor(files.folder, files.model_type)
-    edge, is_squashed = _resize(values["size"])
-    crops = bool(values.get("do_center_crop"))
-    crop = values.get("crop_size")
-    side = _square(crop, "crop_size") if crops else edge
-    if side != image_size or not (crops or is_squashed):
+    found = read_square(files.folder, files.model_type)
+    if found.side != image_size:
         raise CheckpointError(
-            f"{FILE} has size {values['size']!r}"
-            + (f" and crop_size {crop!r}" if crops else " and no crop")
-            + f"; the model takes squares of {image_size} pixels"
+            f"{FILE} makes images of {found.side} pixels; the model takes squares of {image_size} pixels"
         )
-    return SquareRule(side=side, edge=edge, is_squashed=is_squashed, resample=values["resample"])
+    return SquareRule(**asdict(found))
 
 
 def naflex_rule(files: CheckpointFiles, patch_size: int) -> NaflexRule:
@@ -192,20 +187,3 @@ def naflex_rule(files: CheckpointFiles, patch_size: int) -> NaflexRule:
         raise CheckpointError(f"{FILE} has patch_size {values['patch_size']!r}, and config.json {patch_size}")
     most = positive(values, "max_num_patches")
     return NaflexRule(patch_size=patch_size, max_num_patches=most, resample=values["resample"])
-
-
-def _resize(size: object) -> tuple[int, bool]:
-    """The length asked for, and whether of both sides. A number alone is of the shorter side."""
-    if isinstance(size, int):
-        return size, False
-    if isinstance(size, dict) and set(size) == {"shortest_edge"}:
-        return positive(size, "shortest_edge"), False
-    return _square(size, "size"), True
-
-
-def _square(size: object, name: str) -> int:
-    if type(size) is int and size > 0:
-        return size
-    if isinstance(size, dict) and set(size) == {"height", "width"} and size["height"] == size["width"]:
-        return positive(size, "height")
-    raise CheckpointError(f"{FILE} has {name} {size!r}; supported: shortest_edge, or equal height and width")

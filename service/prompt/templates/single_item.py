@@ -60,6 +60,19 @@ class SingleItem:
         return ImagePiece(lone_medium(turn, self.other, reason))
 
 
+IMAGES_ONLY = "got a text; this model takes images only."
+
+
+@dataclass(frozen=True, slots=True)
+class SingleImage(SingleItem):
+    """The template of models that see images and read no text."""
+
+    def _piece(self, turn: Turn) -> Piece:
+        if turn.text or not turn.images:
+            raise InputError("unsupported_modality", f"The item: {IMAGES_ONLY}")
+        return ImagePiece(lone_medium(turn, self.other, IMAGES_ONLY))
+
+
 def single_turn(conversation: Conversation) -> Turn:
     """The user turn.
 

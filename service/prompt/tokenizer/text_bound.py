@@ -94,6 +94,21 @@ class CharsBound:
         return _end(text, self.max_chars(num_tokens), side)
 
 
+@dataclass(frozen=True, slots=True)
+class MedianBound(CharsBound):
+    """A text is cut by characters first, as model2vec does it: ``num_tokens · median``.
+
+    Attributes:
+        median: length of the vocabulary's entries, characters.
+    """
+
+    median: int
+
+    def max_chars(self, num_tokens: int) -> int:
+        """Characters that are read at all: a text with more of them is too long, however few its tokens are."""
+        return self.median * num_tokens
+
+
 def _end(text: str, num_chars: int, side: Side) -> str:
     return text[:num_chars] if side == "right" else text[max(0, len(text) - num_chars) :]
 

@@ -43,6 +43,7 @@ class PromptTokenizer:
         encode_each: tokenizes several texts without head and tail, special tokens read as characters: the ids of each.
         bound: on the tokens of a text before it is tokenized.
         num_ids: ids are 0 to `num_ids` - 1.
+        unread_id: the token that the model passes over; -1: none.
         is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
         cuts_lines: whether no token spans a line end and what follows it, unless that is white space.
     """
@@ -60,6 +61,7 @@ class PromptTokenizer:
         self.encode_each = self._encode_each if rule is None else KnownWords(rule, self._encode_each).encode_each
         self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level
+        self.unread_id = file.unread_id
         self.cuts_lines = file.cuts_lines
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1

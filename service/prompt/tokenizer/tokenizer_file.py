@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tokenizers import Tokenizer, normalizers
@@ -15,12 +16,20 @@ from tokenizers import Tokenizer, normalizers
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
+from service.checkpoint.static_files import MODEL2VEC
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.tokenizer.added_tokens import added_tokens, with_embeddings
 from service.prompt.tokenizer.known_words import CUTTING
-from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
+from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, MedianBound, TextBound
 from service.prompt.tokenizer.text_ends import as_its_class_ends
 from service.prompt.tokenizer.tokenizer_class import as_its_class_reads, building_class
+
+NO_TEXTS: dict[str, Any] = {
+    "model": {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"},
+    "added_tokens": [],
+    "version": "1.0",
+}
+"""Of models that read no texts."""
 
 
 def token_ids(content: Mapping[str, Any]) -> dict[str, int]:
@@ -54,6 +63,7 @@ class TokenizerFile:
         is_changed: whether the class reads it otherwise than it stands.
         lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
         dropped: added tokens that are left out, since they have no embedding.
+        passes_unknown: of model2vec, which passes over unknown tokens and bounds texts by their characters.
     """
 
     path: Path
@@ -61,6 +71,7 @@ class TokenizerFile:
     lower_case: bool = False
     is_changed: bool = False
     dropped: tuple[str, ...] = ()
+    passes_unknown: bool = False
 
     @classmethod
     def read(cls, folder: Path, *, lower_case: bool = False, markers: Sequence[str] = ()) -> "TokenizerFile":
@@ -73,6 +84,8 @@ class TokenizerFile:
             CheckpointError: there is none, or one is no JSON object or asks for what is not supported.
         """
         files, path = CheckpointFiles(folder), folder / "tokenizer.json"
+        if (folder / "config.json").is_file() and not files.reads_texts:
+            return cls(path, NO_TEXTS, is_changed=True)
         written = files.read_object(path.name)
         if not isinstance(written.get("model"), dict):
             raise CheckpointError(f"{path} is not a tokenizer's JSON object")
@@ -80,16 +93,20 @@ class TokenizerFile:
         named = tokenizer_settings(files)
         if "truncation_side" not in named and str(cut).lower() != "right":
             raise CheckpointError(f"{path} has truncation with direction {cut!r}; supported: 'Right'")
-        name = building_class(files.optional("config.json"), named, written)
+        has_config = files.is_static or (folder / "config.json").is_file()
+        name = building_class(files.config if has_config else {}, named, written)
         content = as_its_class_reads(name, named, written)
         added = added_tokens(named, content, files.optional("added_tokens.json"), is_rebuilt=bool(name))
         if added != content.get("added_tokens", []):
             content = content | {"added_tokens": added}
-        rows = files.num_embedded if (folder / "config.json").is_file() else None
+        rows = files.num_embedded if has_config else None
         content, dropped = with_embeddings(content, rows or sys.maxsize, path)
         content = as_its_class_ends(name, named, content, token_ids(content), find_settings(files).processor)
         content = with_markers(content, markers)
-        return cls(path, content, lower_case, content != written, dropped)
+        if files.is_static:  # nothing stands around a text
+            content = content | {"post_processor": None}
+        is_model2vec = files.is_static and files.model_type == MODEL2VEC
+        return cls(path, content, lower_case, content != written, dropped, is_model2vec)
 
     def load(self) -> Tokenizer:
         """The tokenizer as its class has it, without truncation and padding."""
@@ -128,11 +145,21 @@ class TokenizerFile:
         Args:
             tokenizer: from `load`.
         """
+        if self.passes_unknown:
+            return MedianBound(int(median(map(len, tokenizer.get_vocab(True)))))
         normalizer: Any = tokenizer.normalizer
         composes = isinstance(normalizer, normalizers.NFC)
         if self.is_byte_level and (normalizer is None or composes):
             return BytesBound(max(len(token.encode()) for token in tokenizer.get_vocab(True)), composes)
         return CharsBound()
+
+    @property
+    def unread_id(self) -> int:
+        """The token that is passed over; -1: none."""
+        model = self.content["model"]
+        unknown = model.get("unk_id") if model.get("type") == "Unigram" else model.get("unk_token")
+        found = token_ids(self.content).get(unknown, -1) if isinstance(unknown, str) else unknown
+        return found if self.passes_unknown and found is not None else -1
 
     @property
     def is_byte_level(self) -> bool:

@@ -191,7 +191,7 @@ TOWERS = [
         rf"{PROCESSOR} switches off do_resize": put(PROCESSOR, do_resize=False),
         rf"{PROCESSOR} switches off .*do_normalize": put(PROCESSOR, do_normalize=False),
         "squares of 32 pixels": put(PROCESSOR, crop_size=30),
-        "no crop; the model takes squares of 32": put(PROCESSOR, do_center_crop=False),
+        "no crop; supported: what ends in a square": put(PROCESSOR, do_center_crop=False),
         r"preprocessor_config\.json cannot be read": remove(PROCESSOR),
     }),
     *by_words("siglip2-naflex", {"max_num_patches 'x'": put(PROCESSOR, max_num_patches="x")}),

@@ -18,11 +18,26 @@ from tests.models.audio.checkpoints import make_checkpoint as make_clap
 from tests.models.audio.reference import Reference as ClapReference
 from tests.models.hybrid.checkpoints import Reference as M3Reference
 from tests.models.hybrid.checkpoints import bge_m3
+from tests.models.images.checkpoints import make_checkpoint as make_images
+from tests.models.images.reference import Reference as ImagesReference
 from tests.models.late import colberts
 from tests.models.late.forms import FORMS
-from tests.models.over_http.model import FEW, Item, Model, Refused, Side, both_sides, items, made, part, similarity
+from tests.models.over_http.model import (
+    FEW,
+    QUESTIONS,
+    Item,
+    Model,
+    Refused,
+    Side,
+    both_sides,
+    items,
+    made,
+    part,
+    similarity,
+)
 from tests.models.reranker.checkpoints import make_cross_encoder
 from tests.models.sparse import checkpoints as sparse
+from tests.models.static import checkpoints as static_checkpoints
 from tests.models.text import checkpoints as text
 from tests.models.text.library import SENTENCES
 from tests.models.text.texts import TEXTS
@@ -242,6 +257,56 @@ def towers(name: str, **more: Any) -> Model:
     )
 
 
+ONLY_IMAGES = "got a text; this model takes images only"
+
+
+def images_alone(name: str, width: int = 48) -> Model:
+    """A model that sees images and reads no text."""
+
+    def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
+        return list(reference.images([one if isinstance(one, bytes) else image_bytes(one) for one in found]))
+
+    refused = (
+        ("/v1/embeddings", {"input": "a cat"}, "unsupported_modality", "input", ONLY_IMAGES),
+        ("/v2/embed", {"texts": ["a cat"]}, "unsupported_modality", "texts[0]", ONLY_IMAGES),
+        ("/v2/embed", {"inputs": [MIXED]}, "unsupported_modality", "inputs[0]", ONLY_IMAGES),
+        ("/v2/embed", {"inputs": [{"content": [part(SMALL)] * 2}]}, "conflicting_input", "inputs[0]", "2 images"),
+        ("/v1/rerank", {"query": "a cat", "documents": items([SMALL])}, "unsupported_modality", "", ONLY_IMAGES),
+        ("/v2/embed", {"inputs": [{"content": [VIDEO]}]}, "unsupported_modality", "", "takes images only"),
+        ("/v2/embed", {"inputs": items([SMALL]), "instruction": "Find."}, "invalid_request", "instruction", ""),
+    )
+    shown = ("wide", "tall", "tiny", "rgba", "gray", "jpeg", "large")
+    return Model(
+        make=made(partial(make_images, name), ImagesReference, "images-small"),
+        card={"modalities": ["image"], "dimensions": width, "image_embeds_width": width, "takes_instructions": False},
+        kind="float",
+        vectors=vectors,
+        queries=[],
+        documents=tuple(IMAGES[one] for one in shown),
+        refused=refused,
+        bad=({"inputs": [{"content": [part(SMALL)]}, MIXED]}, 1, {"float": []}),
+        flags=("--decode-isolation", "processes"),
+    )
+
+
+def static(name: str, texts: Sequence[str], **card: Any) -> Model:
+    """A table of rows, in the form of model2vec or of sentence-transformers."""
+    return Model(
+        make=made(static_checkpoints.FOLDERS[name], static_checkpoints.reference, "static-small"),
+        card={"prompt_format": "static", "pooling": "mean", "outputs": ["dense"], "dimensions": 48} | card,
+        kind="float",
+        vectors=lambda reference, side, found: [np.asarray(one) for one in reference.encode(list(found))],
+        queries=QUESTIONS,
+        documents=tuple(texts),
+        refused=(
+            ("/v1/embeddings", {"input": ["a", " "]}, "empty_input", "input[1]", "0 tokens"),
+            ("/v1/embeddings", {"input": ["a"], "dimensions": 31}, "invalid_dimensions", "dimensions", ""),
+            ("/v1/embeddings", {"inputs": [MIXED]}, "unsupported_modality", "", ""),
+        ),
+        bad=({"texts": ["a", ""]}, 1, {"float": []}),
+    )
+
+
 def clap(kind: str) -> Model:
     """A model of texts and audio files."""
 
@@ -340,6 +405,11 @@ MODELS: dict[str, Model] = {
     "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
     "clip": towers("clip", card={"dimensions": 24, "image_embeds_width": 24}, is_slow=False),
     "siglip2-naflex": towers("siglip2-naflex", card={"dimensions": 48, "image_embeds_width": 48}),
+    "potion": static("potion", TEXTS[:4], normalize=True, max_tokens=512),
+    "static-retrieval": static("static-retrieval", FEW, normalize=False, max_tokens=32768),
+    "dinov2": images_alone("dinov2"),
+    "dinov3": images_alone("dinov3"),
+    "siglip's vision side": images_alone("siglip"),
     "clap": clap("unfused"),
     "clap, fused": clap("fused"),
     "all-MiniLM-L6-v2": Model(
