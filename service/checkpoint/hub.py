@@ -153,4 +153,6 @@ def _where_else(folder: Path, name: str) -> str:
     others = sorted(path.parent.name for path in folder.glob(f"*/{name}"))
     if others:
         return f"; its folder {others[0]} has one, and is it perhaps the model?"
+    if name != "config.json" and CheckpointFiles(folder).optional("config.json").get("auto_map"):
+        return f"; config.json names code of its own (auto_map), which is never run here; {NEEDED}"
     return f"; {MADE_BY}" if name == "tokenizer.json" else f"; {NEEDED}"

@@ -138,7 +138,7 @@ def _taps(length: int, wanted: int, resample: int = BICUBIC) -> _Taps:
     taps = np.arange(int(num.max()))
     places = (first[:, None] + taps).astype(np.float32) - center[:, None]
     distances = np.abs(((places + 0.5) * float(one / max(scale, one))).astype(np.float32))
-    weights = _cubic(distances) if resample == BICUBIC else np.maximum(one - distances, np.float32(0))
+    weights: Floats = _cubic(distances) if resample == BICUBIC else (one - distances).clip(0)
     weights[taps >= num[:, None]] = 0
     total = np.zeros(wanted, np.float32)
     for i in taps:

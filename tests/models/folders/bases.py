@@ -22,6 +22,7 @@ from transformers import (
 from service.checkpoint.hub import BUILTINS
 from tests.models.audio.checkpoints import make_checkpoint as make_clap
 from tests.models.folders.edits import Edit, put, write
+from tests.models.images.checkpoints import make_checkpoint as make_images
 from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, tomoro
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
@@ -29,6 +30,7 @@ from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder
 from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
 from tests.models.reranker.test_qwen3_vl_files import copied
 from tests.models.sparse.checkpoints import inference_free, splade
+from tests.models.static.checkpoints import FOLDERS
 from tests.models.text.checkpoints import (
     GEMMA_NAMES,
     GEMMA_TOKENS,
@@ -207,6 +209,8 @@ BASES: dict[str, Callable[[Path], object]] = {
     "opensearch": partial(inference_free, "bert", at_root=True),
     **{name: partial(make_towers, name) for name in ("clip", "siglip", "siglip2-naflex")},
     "clap": partial(make_clap, "fused"),
+    **{name: FOLDERS[name] for name in ("potion", "static-retrieval")},
+    **{name: partial(make_images, name) for name in ("dinov2", "dinov2, registers", "dinov3")},
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
 }

@@ -142,10 +142,11 @@ EMBEDDERS = [
     refused("", "qwen3", "perplexity-ai/pplx-embed-v1-0.6b",
             of("bidirectional_pplx_qwen3", "PPLXQwen3Model", use_bidirectional_attention=True,
                **own("modeling.PPLXQwen3Model", "configuration.PPLXQwen3Config")), modules("mean")),
-    refused("", "bert", "minishlab/potion-base-8M minishlab/potion-multilingual-128M",
-            of("model2vec", "StaticModel", hidden_dim=256, apply_pca=256, apply_zipf=True, normalize=True)),
-    refused("has no config.json", "bert", "sentence-transformers/static-retrieval-mrl-en-v1 "
-            "sentence-transformers/static-similarity-mrl-multilingual-v1", of(None),
-            {"modules.json": [{"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": f"{OLD}.StaticEmbedding"}]},
-            lacks=("config.json", "1_Pooling", "2_Normalize", SETTINGS)),
+    served("static", "potion", "minishlab/potion-base-8M minishlab/potion-retrieval-32M "
+           "minishlab/potion-multilingual-128M",
+           of("model2vec", "StaticModel", hidden_dim=256, apply_pca=256, apply_zipf=True, normalize=True)),
+    served("static", "static-retrieval", "sentence-transformers/static-retrieval-mrl-en-v1 "
+           "sentence-transformers/static-similarity-mrl-multilingual-v1", of(None),
+           {"modules.json": [{"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": f"{OLD}.StaticEmbedding"}]},
+           lacks=("config.json",)),
 ]  # fmt: skip

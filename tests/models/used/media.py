@@ -44,12 +44,11 @@ WITH_MEDIA = [
            of("siglip", "SiglipModel"), {TOKENIZER: {"tokenizer_class": "GemmaTokenizer"}}),
     served("siglip2", "siglip2-naflex", "google/siglip2-so400m-patch16-naflex", of("siglip2", "Siglip2Model")),
     served("clap", "clap", "laion/clap-htsat-fused laion/clap-htsat-unfused", of("clap", "ClapModel")),
-    refused("has no tokenizer.json", "clip", "facebook/dinov2-base facebook/dinov2-large", of("dinov2", "Dinov2Model"),
-            lacks=("tokenizer.json",)),
-    refused("has no tokenizer.json", "clip", "facebook/dinov3-vitl16-pretrain-lvd1689m", of("dinov3_vit",
-            "DINOv3ViTModel"),
-            lacks=("tokenizer.json",)),
-    refused("has no tokenizer.json", "clip", "nvidia/C-RADIOv3-B nvidia/C-RADIOv4-H",
+    served("dinov2", "dinov2", "facebook/dinov2-base facebook/dinov2-large", of("dinov2", "Dinov2Model")),
+    served("dinov2", "dinov2, registers", "facebook/dinov2-with-registers-base",
+           of("dinov2_with_registers", "Dinov2WithRegistersModel")),
+    served("dinov3", "dinov3", "facebook/dinov3-vitl16-pretrain-lvd1689m", of("dinov3_vit", "DINOv3ViTModel")),
+    refused("has no tokenizer.json; config.json names code of its own", "clip", "nvidia/C-RADIOv3-B nvidia/C-RADIOv4-H",
             of(None, "RADIOModel", **own("hf_model.RADIOModel", "hf_model.RADIOConfig")), lacks=("tokenizer.json",)),
 ]  # fmt: skip
 PYLATE = {"modules.json": [
