@@ -39,7 +39,8 @@ def unigram_tokenizer(
 ) -> Tokenizer:
     """A Unigram tokenizer of SentencePiece's kind, whose special tokens come first."""
     scores = unigram_scores(count_words(texts, normalizer, splitter), num_pieces)
-    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
+    unk_id = next(i for i, name in enumerate(specials) if "unk" in name.lower())
+    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=unk_id))
     tokenizer.add_special_tokens(specials)
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = splitter

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.json_files import CheckpointError, read_object
+from service.checkpoint.released_config import in_native_names
 from service.checkpoint.static_files import static_config
 
 STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
@@ -41,14 +42,14 @@ class CheckpointFiles:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """config.json, or its part.
+        """config.json, or its part; in transformers' names where its model's own code has others.
 
         Raises:
-            CheckpointError: it is missing or damaged.
+            CheckpointError: it is missing or damaged, or transformers' model has no place for what it says.
         """
         if self.part:
             return CheckpointFiles(self.folder).section(self.part)
-        return self._static or self.read_object("config.json")
+        return self._static or in_native_names(self.read_object("config.json"))
 
     @cached_property
     def _static(self) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ CONFIG, SPECIALS = "tokenizer_config.json", "special_tokens_map.json"
 LISTED = "added_tokens_decoder"
 NO_LIMIT = 10**9
 """`model_max_length` of a tokenizer that has none is a number far beyond."""
-COUNTS_FROM_PADDING = ("bert", "distilbert")
+COUNTS_FROM_PADDING = ("bert", "deberta-v2", "distilbert", "electra")
 """Model types whose positions count padding too: on the left of a text it would move the text's own."""
 
 

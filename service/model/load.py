@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, PretrainedConfig, PreTrainedModel
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_kind import reranker_kind
@@ -20,7 +20,8 @@ M = TypeVar("M", bound=PreTrainedModel)
 
 HEADS = re.compile(
     r"(?:^|\.)(?:cls|lm_head|score|classifier|pre_classifier|qa_outputs|pooler|vocab_transform|vocab_layer_norm"
-    r"|vocab_projector|multi_vector_projector)\."
+    r"|vocab_projector|multi_vector_projector|mask_predictions|discriminator_predictions|generator_predictions"
+    r"|generator_lm_head)\."
 )
 """Heads of masked and causal language models, of classifiers, readers and poolers; jina-v4's vectors for each token."""
 MODERNBERT_HEAD = re.compile(r"^(?:head\.(?:dense|norm)|decoder)\.(?:weight|bias)$")
@@ -87,6 +88,7 @@ def load_stock(
 
     Source: transformers 5.23 `PreTrainedModel.from_pretrained`; docs/notes/qwen3-vl-embedding.md.
     """
+    config = _native_config(folder) if config is None else config
     more: dict[str, Any] = {} if config is None else {"config": config}
     if renamed is not None:
         more["key_mapping"] = dict(renamed)
@@ -110,6 +112,15 @@ def load_stock(
     model.requires_grad_(False)
     torch.nn.Module.to(model, device)  # transformers' own `to` is untyped, and adds checks for quantized weights only
     return model
+
+
+def _native_config(folder: Path) -> PretrainedConfig | None:
+    """The configuration of a config.json that is not in transformers' names; None for any other."""
+    files = CheckpointFiles(folder)
+    if files.config == files.read_object("config.json"):
+        return None
+    native: PretrainedConfig = CONFIG_MAPPING[files.config["model_type"]].from_dict(dict(files.config))
+    return native
 
 
 def _say_unread(names: Sequence[str], folder: Path) -> None:

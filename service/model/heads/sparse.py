@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 from transformers import (
     BertForMaskedLM,
     DistilBertForMaskedLM,
+    GteForMaskedLM,
     ModernBertForMaskedLM,
     PreTrainedModel,
 )
@@ -45,6 +46,7 @@ LOGITS: Mapping[type[Any], Callable[[Any], Logits]] = {
     DistilBertForMaskedLM: lambda whole: (
         lambda states: whole.vocab_projector(whole.vocab_layer_norm(whole.activation(whole.vocab_transform(states))))
     ),
+    GteForMaskedLM: lambda whole: whole.lm_head,
     ModernBertForMaskedLM: lambda whole: lambda states: whole.decoder(whole.head(states)),
 }
 """The stock head by the stock class."""

@@ -18,7 +18,8 @@ from service.model.packed import native_attention, varlen_attention
 from service.model.packed.segments import Group, SharedPrefix
 
 BLOCK_TOKENS = 256
-"""Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
+"""Queries of one block where a window hides tokens, or scores have biases; with a window a block also reads its width
+on each side."""
 CAPPED_TOKENS = 4096
 """Tokens of prompts whose capped scores are made together, block by block."""
 
@@ -208,6 +209,33 @@ def attend_last(
             k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
+
+
+def attend_biased(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, groups: Sequence[Group], slopes: torch.Tensor
+) -> torch.Tensor:
+    """``softmax(Q_s K_sᵀ / √head_dim - m |i - j|) V_s`` for each prompt s by itself, both ways.
+
+    The biases of a block of queries are there at once: of 12 heads and 8,192 keys 100 MB in float32.
+
+    Args:
+        query: `[num_places, heads, head_dim]`; so are `key` and `value`.
+        groups: how prompts lie; places after the last one are padding, and their mixtures zero.
+        slopes: `[heads]`, m.
+
+    Source: Press et al. 2022 (arXiv 2108.12409), with both sides as for an encoder.
+    """
+    out = torch.zeros_like(query)
+    for group in groups:
+        q, k, v, mixed = (_prompts(tensor, group) for tensor in (query, key, value, out))
+        k, v = k[:, :, : group.num_keys], v[:, :, : group.num_keys]
+        keys = torch.arange(group.num_keys, device=query.device)
+        for start in range(0, group.num_tokens, BLOCK_TOKENS):
+            rows = slice(start, min(start + BLOCK_TOKENS, group.num_tokens))
+            places = torch.arange(rows.start, rows.stop, device=query.device)
+            bias = -slopes[:, None, None] * (places[:, None] - keys).abs()
+            mixed[:, :, rows] = scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=bias.to(q.dtype))
+    return out
 
 
 def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:

@@ -24,6 +24,8 @@ from transformers import (
 from transformers.models.lfm2.modeling_lfm2 import Lfm2ShortConv
 
 from service.model.packed.segments import Group
+from service.model.stock.alibi_bert import AlibiBert, AlibiBertOfCode
+from service.model.stock.nomic_experts import NomicExperts
 
 
 class LlamaBidirectionalModel(LlamaModel):  # type: ignore[no-untyped-call]
@@ -113,7 +115,8 @@ def _both_ways(config: Any) -> Any:
     return config
 
 
-OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {
-    one.__name__: one
-    for one in (LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel)
-}
+_CLASSES = (
+    *(LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel),
+    *(AlibiBert, AlibiBertOfCode, NomicExperts),
+)
+OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {one.__name__: one for one in _CLASSES}

@@ -233,7 +233,8 @@ class TextEncoder(Backbone):
 
         With our decoder two more that begin as the first does; where tokens may be hidden, one whose last are.
         """
-        most = self._config.max_position_embeddings - self._first_position - NUM_PADS
+        positions = getattr(self._config, "max_position_embeddings", MAX_PROBE_TOKENS)  # T5 has no last one
+        most = positions - self._first_position - NUM_PADS
         window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
         lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
         plans = [TokenPlan(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]

@@ -15,10 +15,11 @@ from service.prompt.profile.role_profiles import ENCODERS
 BASES = {
     model_type: family
     for family in text_encoders.FAMILIES.values()
-    if family.kind == "text"
+    if family.kind == "text" and family.rank == 0
     for model_type in family.model_types
 }
-"""The families of encoders, each of which knows its own configuration."""
+"""The families of encoders, each of which knows its own configuration; JinaBERT, whose type is BERT's, is not among
+them."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:

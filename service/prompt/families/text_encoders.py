@@ -1,48 +1,32 @@
 """Text models of transformers: pooling, prefixes and lengths are in their own files, and most differ in names alone.
 
-NomicBert comes in its native form, and as nomic-embed-text was released, with GPT-2's names in config.json. Its shorter
-vectors want a layer norm before the cut, which nothing in its files says, so none are offered. SPLADE is BERT,
-DistilBERT or ModernBERT whose masked language model weighs the vocabulary's entries; files with a Router weigh queries
-by a table instead (`role_profiles.py`).
+GTE and NomicBert come in their native forms, and as they were released, with other names in config.json
+(`released_config.py`). NomicBert's shorter vectors want a layer norm before the cut, which nothing in its files says,
+so none are offered. SPLADE is BERT, DistilBERT, GTE or ModernBERT whose masked language model weighs the vocabulary's
+entries; files with a Router weigh queries by a table instead (`role_profiles.py`).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
+from service.checkpoint.released_config import ALIBI
+from service.checkpoint.sentence_settings import find_settings
 from service.checkpoint.sparse_files import is_splade
+from service.checkpoint.tokenizer_settings import max_length
+from service.checkpoint.weight_files import list_weight_files, read_header
 from service.outputs.kinds import find_heads
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family
 
-ROBERTAS = ("xlm-roberta", "roberta")
+ROBERTAS = ("xlm-roberta", "roberta", "camembert")
+GATED = "geglu"
+T5_TOKENS = 512
+"""Longest text of T5's training, where no file says more."""
 PADDING = 1
 """Number of RoBERTa's padding token where config.json does not say."""
-AS_RELEASED: Mapping[str, object] = {
-    "n_embd": 768,
-    "n_head": 12,
-    "n_inner": 3072,
-    "n_layer": 12,
-    "activation_function": "swiglu",
-    "causal": False,
-    "layer_norm_epsilon": 1e-12,
-    "mlp_fc1_bias": False,
-    "mlp_fc2_bias": False,
-    "num_experts": None,
-    "parallel_block": False,
-    "prenorm": False,
-    "qkv_proj_bias": False,
-    "rotary_emb_base": 1000,
-    "rotary_emb_fraction": 1.0,
-    "rotary_emb_interleaved": False,
-    "use_rms_norm": False,
-}
-"""Transformers' values for a released config.json, of which it reads none of these names."""
-NATIVE = {"n_layer": "num_hidden_layers"}
-"""Names that transformers does read in their place."""
 
 
 def first_position(files: CheckpointFiles) -> int:
@@ -73,26 +57,41 @@ def make_roberta(files: CheckpointFiles) -> Profile:
     return replace(profile, architecture="hybrid", outputs=(*profile.outputs, *heads))
 
 
-def make_nomic_bert(files: CheckpointFiles) -> Profile:
-    """Released files give lengths as `n_embd` and `n_positions`.
+def make_deberta(files: CheckpointFiles) -> Profile:
+    """Where positions are relative alone, none is the last, and the Transformer module's own length counts.
 
-    Where they scale positions, no more are offered than were trained: transformers reads no `rotary_scaling_factor`.
+    Source: sentence-transformers 6.2 `Transformer.__init__`.
+    """
+    settings, bound = find_settings(files), positive(files.config, "max_position_embeddings")
+    is_said = "max_seq_length" in settings.content or "model_max_length" in settings.processor
+    if is_said and files.config.get("position_biased_input") is False:
+        bound = max_length(files) or bound
+    return make_text_profile(files, name="deberta", bound=bound)
+
+
+def make_t5(files: CheckpointFiles) -> Profile:
+    """Positions are relative. The encoder's own class is named: T5's model wants a decoder's tokens too."""
+    longest = max_length(files) or files.config.get("n_positions") or T5_TOKENS
+    return make_text_profile(files, name="t5", width="d_model", bound=longest, model_class="T5EncoderModel")
+
+
+def make_nomic_bert(files: CheckpointFiles) -> Profile:
+    """Of those with experts transformers has none (`nomic_experts.py`)."""
+    model_class = "NomicExperts" if files.config.get("num_experts") else ""
+    return make_text_profile(files, name="nomic_bert", model_class=model_class)
+
+
+def make_jina_bert(files: CheckpointFiles) -> Profile:
+    """The tensors say which of its two forms it is.
 
     Raises:
-        CheckpointError: files are missing, damaged, or say what transformers would not read.
+        CheckpointError: files are missing or damaged, or its layers are not gated by GELU.
     """
-    config = files.config
-    if "hidden_size" in config or "n_embd" not in config:
-        return make_text_profile(files, name="nomic_bert")
-    for key, value in AS_RELEASED.items():
-        is_read = NATIVE.get(key) in config
-        if not is_read and config.get(key, value) not in (value, None):
-            raise CheckpointError(
-                f"config.json has {key} {config[key]!r}; supported with the names of the release: {value!r}"
-            )
-    is_scaled = config.get("rotary_scaling_factor") is not None
-    positions = "max_trained_positions" if is_scaled else "n_positions"
-    return make_text_profile(files, name="nomic_bert", width="n_embd", positions=positions)
+    if (kind := files.config.get("feed_forward_type")) != GATED:
+        raise CheckpointError(f"config.json has feed_forward_type {kind!r}; supported of this model: {GATED!r}")
+    names = [name for path in list_weight_files(files.folder) for name in read_header(path)]
+    of_code = any(".layer_norm_q." in name for name in names)
+    return make_text_profile(files, name="jina_bert", model_class="AlibiBertOfCode" if of_code else "AlibiBert")
 
 
 SCALED = Difference(
@@ -110,11 +109,23 @@ FAMILIES = {
         make_profile=partial(make_text_profile, name="bert"),
         more_tests=("tests/journey/test_minilm.py",),
     ),
+    "deberta": text_family(  # attention adds relative positions, so it runs by equal lengths
+        ("deberta-v2",),
+        "DeBERTa v2 and v3",
+        stock="DebertaV2Model",
+        make_profile=make_deberta,
+    ),
     "distilbert": text_family(
         ("distilbert",),
         "DistilBERT: multi-qa-distilbert and similar",
         stock="DistilBertModel",
         make_profile=partial(make_text_profile, name="distilbert", width="dim"),
+    ),
+    "electra": text_family(
+        ("electra",),
+        "ELECTRA",
+        stock="ElectraModel",
+        make_profile=partial(make_text_profile, name="electra"),
     ),
     "eurobert": text_family(  # a bidirectional encoder in Llama's shape, long texts in many languages
         ("eurobert",),
@@ -122,12 +133,23 @@ FAMILIES = {
         stock="EuroBertModel",
         make_profile=partial(make_text_profile, name="eurobert"),
     ),
-    "gte": text_family(  # of 2024 in its native form: gte-base-en-v1.5, gte-multilingual-base, Arctic Embed M 2.0
+    "gte": text_family(  # of 2024, as released or in its native form (`released_config.py`)
         ("gte",),
-        "GTE v1.5 and gte-multilingual",
+        "GTE v1.5, gte-multilingual, Arctic Embed M 2.0 and others of type `new`",
         stock="GteModel",
         make_profile=partial(make_text_profile, name="gte"),
         pooling="CLS",
+    ),
+    "jina_bert": replace(  # its type is BERT's; transformers has no class of it (`alibi_bert.py`)
+        text_family(
+            ("bert",),
+            "Jina Embeddings v2: English, German, Spanish, Chinese and code",
+            stock="none (JinaBertModel of its own code)",
+            make_profile=make_jina_bert,
+            pooling="mean",
+        ),
+        is_of=lambda files: files.config.get("position_embedding_type") == ALIBI,
+        rank=1,
     ),
     "jina_embeddings_v3": text_family(  # in its native form; a checkpoint has the adapter of one task merged
         ("jina_embeddings_v3",),
@@ -151,28 +173,35 @@ FAMILIES = {
     ),
     "nomic_bert": text_family(
         ("nomic_bert",),
-        "NomicBert: nomic-embed-text",
-        stock="NomicBertModel",
+        "NomicBert: nomic-embed-text, v2 with experts too",
+        stock="NomicBertModel; none with experts",
         make_profile=make_nomic_bert,
         pooling="mean",
         prompt="`search_query: `, `search_document: `",
         differences=(SCALED,),
     ),
+    "t5": text_family(  # attention adds relative positions, so it runs by equal lengths
+        ("t5",),
+        "T5's encoder: sentence-t5 and gtr-t5",
+        stock="T5EncoderModel",
+        make_profile=make_t5,
+        pooling="mean, Dense",
+    ),
     "xlm_roberta": text_family(
         ROBERTAS,
-        "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 with sparse and token vectors",
-        stock="XLMRobertaModel, RobertaModel",
+        "XLM-RoBERTa, RoBERTa and CamemBERT: multilingual E5, BGE-M3 with sparse and token vectors",
+        stock="XLMRobertaModel, RobertaModel, CamembertModel",
         make_profile=make_roberta,
         more_tests=("tests/models/hybrid/",),
     ),
     "splade": Family(
-        model_types=("bert", "distilbert", "modernbert"),
+        model_types=("bert", "distilbert", "gte", "modernbert"),
         about="SPLADE and OpenSearch's sparse encoders, its doc-only ones among them",
         make_profile=partial(make_text_profile, name="splade"),
         is_of=lambda files: is_splade(files.folder),
         rank=2,
         kind="sparse",
-        stock="BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM",
+        stock="BertForMaskedLM, DistilBertForMaskedLM, GteForMaskedLM, ModernBertForMaskedLM",
         modalities="text",
         pooling="max or sum of `log1p(relu(logit))`, or `log1p` of it; queries by a table, by its files",
         prompt="prefix by its files",

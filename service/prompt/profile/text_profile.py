@@ -38,6 +38,7 @@ def make_text_profile(
     width: str = "hidden_size",
     positions: str = "max_position_embeddings",
     first_position: int = 0,
+    bound: int = 0,
     matryoshka: Sequence[int] = (),
     min_dimensions: int = 0,
     pooling: Pooling | None = None,
@@ -50,6 +51,7 @@ def make_text_profile(
     family's models were trained for it.
 
     Args:
+        bound: longest prompt, where no table of positions bounds it; 0: `positions` of config.json does.
         first_position: number of the first position; those before it are not for tokens.
         min_dimensions: shortest prefix, where they were trained for any from it on; else 0.
         prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
@@ -69,7 +71,7 @@ def make_text_profile(
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
-    max_positions = positive(files.config, positions) - first_position
+    max_positions = bound or positive(files.config, positions) - first_position
     profile = Profile(
         name=name,
         architecture=":".join(filter(None, (CODE.get(found.pooling, "text_encoder"), model_class))),

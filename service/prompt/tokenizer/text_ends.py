@@ -17,13 +17,16 @@ from service.checkpoint.json_files import CheckpointError
 
 Json = dict[str, Any]
 
-NAMED_ENDS: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
-    **dict.fromkeys(
-        ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"),
-        (("cls_token", "[CLS]"), ("sep_token", "[SEP]")),
-    ),
-    "MPNetTokenizer": (("cls_token", "<s>"), ("sep_token", "</s>")),
-    "XLMRobertaTokenizer": (("bos_token", "<s>"), ("eos_token", "</s>")),
+Named = tuple[tuple[str, str], ...]
+"""Names of a class's arguments, each with its default."""
+CLS_SEP: tuple[Named, Named] = ((("cls_token", "[CLS]"),), (("sep_token", "[SEP]"),))
+BOS_EOS: tuple[Named, Named] = ((("bos_token", "<s>"),), (("eos_token", "</s>"),))
+NAMED_ENDS: Mapping[str, tuple[Named, Named]] = {
+    **dict.fromkeys(("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"), CLS_SEP),
+    "DebertaV2Tokenizer": CLS_SEP,
+    "MPNetTokenizer": ((("cls_token", "<s>"),), (("sep_token", "</s>"),)),
+    **dict.fromkeys(("CamembertTokenizer", "XLMRobertaTokenizer"), BOS_EOS),
+    "T5Tokenizer": ((), (("eos_token", "</s>"),)),
 }
 """Classes that put tokens of their arguments around a text, whatever tokenizer.json says: their names and defaults."""
 FLAGS = {"add_bos_token": "bos_token", "add_eos_token": "eos_token"}
@@ -53,8 +56,8 @@ def as_its_class_ends(
     """
     ends = own = read_ends(content.get("post_processor") or {})
     if class_name in NAMED_ENDS:
-        head, tail = (_id(named, name, ids, default) for name, default in NAMED_ENDS[class_name])
-        ends = Ends((head,), (tail,))
+        sides = NAMED_ENDS[class_name]
+        ends = Ends(*(tuple(_id(named, name, ids, default) for name, default in side) for side in sides))
     else:
         ends = _flagged(named, ends, ids)
         _check_given(given, named, ends, ids)

@@ -5,7 +5,7 @@ class keeps the vocabulary and takes how texts are normalized and split from its
 tokenizer_config.json gives; where the two files disagree, tokenizer.json does not count. `PreTrainedTokenizerFast`
 takes it as it is.
 
-Source: transformers 5.23 `AutoTokenizer.from_pretrained`, `TokenizersBackend.convert_to_native_format` and the classes.
+Source: transformers 5.24 `AutoTokenizer.from_pretrained`, `TokenizersBackend.convert_to_native_format` and the classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +18,16 @@ from service.checkpoint.json_files import CheckpointError
 Json = dict[str, Any]
 
 BY_MODEL_TYPE: Mapping[str, str] = {
-    **dict.fromkeys(("bert", "chinese_clip", "distilbert", "nomic_bert"), "BertTokenizer"),
+    **dict.fromkeys(("bert", "chinese_clip", "distilbert", "electra", "nomic_bert"), "BertTokenizer"),
+    "camembert": "CamembertTokenizer",
     **dict.fromkeys(("clap", "roberta"), "RobertaTokenizer"),
+    "deberta-v2": "DebertaV2Tokenizer",
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
     "qwen3_5_text": "Qwen3_5Tokenizer",
     **dict.fromkeys(("colqwen2", "qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
     **dict.fromkeys(("gte", "jina_embeddings_v3", "metaclip_2", "xlm-roberta"), "XLMRobertaTokenizer"),
     "mpnet": "MPNetTokenizer",
+    "t5": "T5Tokenizer",
 }
 """The class of a model type where the files name none."""
 PREFIX = "add_prefix_space"
@@ -38,9 +41,9 @@ QWEN3_5_SPLIT = QWEN_SPLIT.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s
 NOT_READ = frozenset(
     f"{name}Tokenizer"
     for name in (
-        *("Albert", "Barthez", "BigBird", "Blenderbot", "Camembert", "CodeLlama", "Cohere", "Deberta", "DebertaV2"),
+        *("Albert", "Barthez", "BigBird", "Blenderbot", "CodeLlama", "Cohere", "Deberta"),
         *("Funnel", "GPTNeoX", "Herbert", "MBart", "MBart50", "Nllb", "Pegasus", "Reformer", "RemBert"),
-        *("RoFormer", "SeamlessM4T", "Splinter", "T5", "XGLM", "XLNet"),
+        *("RoFormer", "SeamlessM4T", "Splinter", "XGLM", "XLNet"),
     )
 )
 """Classes of transformers that build a tokenizer anew, of models that no family here has."""
@@ -124,14 +127,51 @@ def _roberta(named: Mapping[str, Any], content: Json) -> Json:
 
 
 def _xlm_roberta(named: Mapping[str, Any], content: Json) -> Json:
+    return _sentence_piece(content, unk_id=3, scheme=_prefix_scheme(named, "never"))
+
+
+def _camembert(named: Mapping[str, Any], content: Json) -> Json:
+    unknown = token_text(named.get("unk_token")) or "<unk>"
+    unk_id = next((i for i, (piece, _) in enumerate(content["model"]["vocab"]) if piece == unknown), 0)
+    return _sentence_piece(content, unk_id=unk_id, scheme=_prefix_scheme(named, "never"))
+
+
+def _t5(_: Mapping[str, Any], content: Json) -> Json:
+    return _sentence_piece(content, unk_id=2, scheme="always")
+
+
+def _sentence_piece(content: Json, *, unk_id: int, scheme: str) -> Json:
     """Of the normalizer only SentencePiece's table stays."""
     own = content.get("normalizer") or {}
     steps = own.get("normalizers", [own])
     table = next((step for step in steps if step.get("type") == "Precompiled"), None)
-    scheme = "always" if _switch(named, PREFIX, default=True) else "never"
     splitters = [{"type": "WhitespaceSplit"}, _metaspace(scheme)]
-    model = _model(content, unk_id=3, byte_fallback=False)
+    model = _model(content, unk_id=unk_id, byte_fallback=False)
     return {"normalizer": table, "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters}, **model}
+
+
+def _deberta_v2(named: Mapping[str, Any], content: Json) -> Json:
+    """Not even SentencePiece's table stays."""
+    unknown, vocab = [token_text(named.get("unk_token")) or "[UNK]", 0.0], content["model"]["vocab"]
+    steps: list[Json] = [
+        {"type": "Replace", "pattern": {"Regex": r"\s{2,}|[\n\r\t]"}, "content": " "},
+        {"type": "NFC"},
+        {"type": "Strip", "strip_left": False, "strip_right": True},
+    ]
+    if _switch(named, "do_lower_case", default=False):
+        steps.insert(0, {"type": "Lowercase"})
+    splitters = [_metaspace(_prefix_scheme(named, "first"))]
+    if _switch(named, "split_by_punct", default=False):
+        splitters.insert(0, {"type": "Punctuation", "behavior": "Isolated"})
+    return {
+        "normalizer": {"type": "Sequence", "normalizers": steps},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters},
+        **_model(content, unk_id=vocab.index(unknown) if unknown in vocab else 1, byte_fallback=False),
+    }
+
+
+def _prefix_scheme(named: Mapping[str, Any], without: str) -> str:
+    return "always" if _switch(named, PREFIX, default=True) else without
 
 
 def _gemma(named: Mapping[str, Any], content: Json) -> Json:
@@ -203,6 +243,9 @@ _CLASSES: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Json], Json]]] = 
         ("WordPiece", _bert),
     ),
     "RobertaTokenizer": ("BPE", _roberta),
+    "CamembertTokenizer": ("Unigram", _camembert),
+    "DebertaV2Tokenizer": ("Unigram", _deberta_v2),
+    "T5Tokenizer": ("Unigram", _t5),
     "XLMRobertaTokenizer": ("Unigram", _xlm_roberta),
     "GemmaTokenizer": ("BPE", _gemma),
     "LlamaTokenizer": ("BPE", _llama),

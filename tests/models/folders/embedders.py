@@ -174,7 +174,7 @@ REFUSED = [
     *by_key("bert", TOKENIZER, truncation_side="left", padding_side="left", fix_mistral_regex=True),
     *by_key("bert", TOKENIZER, model_input_names=["input_ids"]),
     *by_key("bert", TOKENIZER, {"auto_map": {"AutoTokenizer": ["tokenization.Mine", None]}}),
-    *by_key("xlm_roberta", TOKENIZER, tokenizer_class="CamembertTokenizer"),
+    *by_key("xlm_roberta", TOKENIZER, tokenizer_class="BarthezTokenizer"),
     *by_key("bert", NAMES, activation_fn="torch.nn.Tanh", similarity_fn_name="euclidean", truncate_dim=0),
     *by_key("bert", "2_Normalize/config.json", module_output_name="normalized", module_input_name="token_embeddings"),
     *by_key("bert", POOLING, layers=[1, 2]),

@@ -11,8 +11,8 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from tests.models.text.checkpoints import RECIPES, SIZES, randomize
 
-FAMILIES = ("bert", "distilbert", "modernbert")
-LIFTS = {"bert": -0.6, "distilbert": -0.6, "modernbert": -2.0}
+FAMILIES = ("bert", "distilbert", "gte", "modernbert")
+LIFTS = {"bert": -0.6, "distilbert": -0.6, "gte": -0.6, "modernbert": -2.0}
 """On every logit's bias, so that a random model's vectors are sparse."""
 DOCUMENT, QUERIES = "document_0_Transformer", "query_0_SparseStaticEmbedding"
 """Folders of the transformer and of the table of a checkpoint with two sides."""

@@ -16,7 +16,10 @@ from tokenizers import Tokenizer
 from transformers import (
     AutoModel,
     BertConfig,
+    CamembertConfig,
+    DebertaV2Config,
     DistilBertConfig,
+    ElectraConfig,
     EuroBertConfig,
     Gemma3TextConfig,
     GteConfig,
@@ -27,9 +30,12 @@ from transformers import (
     MPNetConfig,
     NomicBertConfig,
     PreTrainedConfig,
+    PreTrainedModel,
     PreTrainedTokenizerFast,
     Qwen3Config,
     RobertaConfig,
+    T5Config,
+    T5EncoderModel,
     XLMRobertaConfig,
 )
 
@@ -63,6 +69,7 @@ class Recipe:
         default_prompt_name: the one that is always used.
         max_seq_length: longest prompt.
         released: changes to the files, to those of the hub.
+        kind: class of the transformer; None: the one that AutoModel takes.
     """
 
     config: Callable[[dict[str, Any]], PreTrainedConfig]
@@ -75,6 +82,7 @@ class Recipe:
     default_prompt_name: str | None = None
     max_seq_length: int = 512
     released: Sequence[Edit] = ()
+    kind: type[PreTrainedModel] | None = None
 
 
 def bert_names(tokens: list[str]) -> dict[str, str]:
@@ -93,6 +101,8 @@ ROBERTA_NAMES = {
 QWEN_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 LLAMA_TOKENS = ["<|begin_of_text|>", "<|end_of_text|>"]
 LLAMA_NAMES = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "pad_token": "<|end_of_text|>"}
+T5_TOKENS = ["<pad>", "</s>", "<unk>"]
+T5_NAMES = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 GEMMA_TOKENS = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
 GEMMA_NAMES = {"pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>", "unk_token": "<unk>"}
 
@@ -114,6 +124,51 @@ RECIPES: dict[str, Recipe] = {
         lambda sizes: RobertaConfig(**sizes, type_vocab_size=1, pad_token_id=1),
         lambda: byte_level(ROBERTA_TOKENS, "<s>", "</s>"),
         ROBERTA_NAMES,
+    ),
+    "camembert": Recipe(
+        lambda sizes: CamembertConfig(**sizes, type_vocab_size=1, pad_token_id=1),
+        lambda: unigram(ROBERTA_TOKENS, "<s>", "</s>"),
+        ROBERTA_NAMES,
+    ),
+    "electra": Recipe(
+        lambda sizes: ElectraConfig(**sizes, embedding_size=16),
+        lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
+        bert_names(BERT_TOKENS),
+    ),
+    "deberta": Recipe(  # as v3 was released
+        lambda sizes: DebertaV2Config(
+            **sizes,
+            relative_attention=True,
+            position_biased_input=False,
+            position_buckets=16,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
+            pos_att_type="p2c|c2p",
+        ),
+        lambda: unigram(BERT_TOKENS, "[CLS]", "[SEP]"),
+        bert_names(BERT_TOKENS),
+    ),
+    "deberta_v2_conv": Recipe(  # as v2-xlarge was released: a convolution beside the first layer
+        lambda sizes: DebertaV2Config(
+            **sizes,
+            relative_attention=True,
+            position_biased_input=False,
+            position_buckets=16,
+            norm_rel_ebd="layer_norm",
+            conv_kernel_size=3,
+            conv_act="gelu",
+            share_att_key=True,
+            pos_att_type=["p2c", "c2p"],
+        ),
+        lambda: unigram(BERT_TOKENS, "[CLS]", "[SEP]"),
+        bert_names(BERT_TOKENS),
+    ),
+    "t5": Recipe(
+        lambda sizes: T5Config(vocab_size=sizes["vocab_size"], d_model=32, d_kv=8, d_ff=48, num_layers=3, num_heads=4),
+        lambda: unigram(T5_TOKENS, None, "</s>"),
+        T5_NAMES,
+        dense=(32,),
+        kind=T5EncoderModel,
     ),
     "mpnet": Recipe(
         lambda sizes: MPNetConfig(**sizes, pad_token_id=1),
@@ -202,7 +257,8 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     recipe, stock = RECIPES[name], folder.parent / f"{folder.name}-stock"
     tokenizer = recipe.tokenizer()
     torch.manual_seed(20261121)
-    model = AutoModel.from_config(recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()}))
+    config = recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()})
+    model = AutoModel.from_config(config) if recipe.kind is None else recipe.kind(config)
     randomize(model)
     model.save_pretrained(stock)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **recipe.names).save_pretrained(stock)

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -12,11 +13,14 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig
 
 from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.sentence_settings import SETTINGS
 from service.errors import ModelError
 from service.model.architectures import load_model
 from service.model.model import Model
 from service.prompt.profile.text_profile import make_text_profile
+from tests.conftest import TOLERANCE
 from tests.models.text.conftest import ServedText
+from tests.models.text.texts import LONG
 
 Copy = Callable[[str], Path]
 
@@ -46,8 +50,11 @@ def without(path: Path, part: str) -> int:
 
 
 def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], ServedText]) -> None:
-    packed = {name: served(name).runner._model.backbone.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
-    assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
+    packed = {
+        name: served(name).runner._model.backbone.is_packed
+        for name in ("bert", "electra", "llama", "mpnet", "deberta", "t5")
+    }
+    assert packed == {"bert": True, "electra": True, "llama": True, "mpnet": False, "deberta": False, "t5": False}
 
 
 HEADS = {
@@ -58,6 +65,9 @@ HEADS = {
     "distilbert": ["DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertForQuestionAnswering"],
     "modernbert": ["ModernBertForMaskedLM", "ModernBertForSequenceClassification"],
     "nomic_bert": ["NomicBertForMaskedLM"],
+    "camembert": ["CamembertForMaskedLM"],
+    "deberta": ["DebertaV2ForMaskedLM"],
+    "electra": ["ElectraForPreTraining", "ElectraForMaskedLM"],
     "gte": ["GteForMaskedLM"],
     "jina_embeddings_v3": ["JinaEmbeddingsV3ForMaskedLM"],
     "eurobert": ["EuroBertForMaskedLM"],
@@ -100,6 +110,17 @@ def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
     own = {"cenote": {"unread_tensors": ["mlp.", "x.lora_"]}}
     config.write_text(json.dumps(json.loads(config.read_text()) | own))
     assert load(folder).own.hidden_size == 32
+
+
+def test_relative_positions_go_beyond_the_last_that_config_json_names(copy: Copy) -> None:
+    folder = copy("deberta")
+    for name, said in {"config.json": ("max_position_embeddings", 64), SETTINGS[0]: ("max_seq_length", 128)}.items():
+        content = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(content | dict([said])))
+    served = ServedText(folder)
+    texts = [" ".join(LONG), "short"]
+    assert served.profile.max_tokens == 128
+    assert np.abs(served.texts(texts, side="right") - served.reference.encode(texts)).max() <= TOLERANCE
 
 
 def test_a_family_may_name_the_class_the_pooling_and_the_prompts(copy: Copy) -> None:

@@ -14,7 +14,14 @@ from service.checkpoint.json_files import CheckpointError
 from service.prompt.detect import TYPES
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_class import _CLASSES, AS_IT_IS, class_name
-from tests.models.text.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS
+from tests.models.text.checkpoints import (
+    BERT_TOKENS,
+    GEMMA_TOKENS,
+    LLAMA_TOKENS,
+    QWEN_TOKENS,
+    ROBERTA_TOKENS,
+    T5_TOKENS,
+)
 from tests.models.text.texts import TEXTS
 from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
 
@@ -38,6 +45,19 @@ def mpnet() -> Tokenizer:
 
 def xlm_roberta() -> Tokenizer:
     return unigram(ROBERTA_TOKENS, "<s>", "</s>")
+
+
+def camembert() -> Tokenizer:
+    """`<unk>` is not third."""
+    return unigram(["<s>", "<pad>", "</s>", "<mask>", "<unk>"], "<s>", "</s>")
+
+
+def deberta() -> Tokenizer:
+    return unigram(BERT_TOKENS, "[CLS]", "[SEP]")
+
+
+def t5() -> Tokenizer:
+    return unigram(T5_TOKENS, None, "</s>")
 
 
 def gemma() -> Tokenizer:
@@ -96,6 +116,17 @@ CASES: list[tuple[str, Callable[[], Tokenizer], dict[str, Any] | None]] = [
     ("xlm-roberta", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizer"}),
     ("xlm-roberta", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizerFast", "add_prefix_space": False}),
     ("xlm-roberta", xlm_roberta, {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": False}),
+    ("camembert", camembert, None),
+    ("camembert", camembert, {"tokenizer_class": "CamembertTokenizerFast", "add_prefix_space": False}),
+    ("electra", word_pieces, None),
+    ("electra", word_pieces, {"tokenizer_class": "ElectraTokenizerFast", "do_lower_case": False}),
+    ("deberta-v2", deberta, None),
+    ("deberta-v2", deberta, {"tokenizer_class": "DebertaV2TokenizerFast", "do_lower_case": True}),
+    ("deberta-v2", deberta, {"tokenizer_class": "DebertaV2Tokenizer", "split_by_punct": True}),
+    ("deberta-v2", deberta, {"tokenizer_class": "DebertaV2Tokenizer", "add_prefix_space": False}),
+    ("deberta-v2", deberta, {"tokenizer_class": "PreTrainedTokenizerFast", "split_by_punct": True}),
+    ("t5", t5, None),
+    ("t5", t5, {"tokenizer_class": "T5TokenizerFast", "extra_ids": 0}),
     ("gte", xlm_roberta, {"add_prefix_space": False}),
     ("roberta", roberta, {"tokenizer_class": "RobertaTokenizer"}),
     ("roberta", roberta, {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}),

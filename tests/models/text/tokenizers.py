@@ -27,7 +27,7 @@ def word_piece(specials: list[str], head: str, tail: str) -> Tokenizer:
     return with_ends(tokenizer, head, tail)
 
 
-def unigram(specials: list[str], head: str, tail: str) -> Tokenizer:
+def unigram(specials: list[str], head: str | None, tail: str) -> Tokenizer:
     """SentencePiece's as XLM-R has it: compatibility forms, one blank for many, `▁` before each word."""
     normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     splitter = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])

@@ -80,6 +80,6 @@ SPARSE = [
     served("splade", "opensearch", "opensearch-project/opensearch-neural-sparse-encoding-doc-v2-distill "
            "opensearch-project/opensearch-neural-sparse-encoding-doc-v3-distill", of("distilbert",
            "DistilBertForMaskedLM")),
-    refused("", "opensearch", "opensearch-project/opensearch-neural-sparse-encoding-doc-v3-gte",
+    served("splade", "opensearch", "opensearch-project/opensearch-neural-sparse-encoding-doc-v3-gte",
             of("new", "NewForMaskedLM", **NEW_KEYS, rope_scaling={"type": "ntk", "factor": 8.0})),
 ]  # fmt: skip

@@ -44,7 +44,7 @@ RERANKERS = [
            "ibm-granite/granite-embedding-reranker-english-r2",
            of("modernbert", "ModernBertForSequenceClassification", classifier_pooling="mean", **ONE_LABEL),
            lacks=("modules.json", NAMES, SETTINGS)),
-    refused(KIND, "xlm_roberta pairs", "Alibaba-NLP/gte-multilingual-reranker-base",
+    served("cross_encoder", "xlm_roberta pairs", "Alibaba-NLP/gte-multilingual-reranker-base",
             of("new", "NewForSequenceClassification", **NEW_KEYS, **ONE_LABEL, rope_scaling={"type": "ntk",
             "factor": 8.0})),
     refused(UNKNOWN + FLASH, "xlm_roberta pairs", "jinaai/jina-reranker-v2-base-multilingual",

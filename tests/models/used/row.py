@@ -116,8 +116,6 @@ QWEN2_OWN = own("modeling_qwen.Qwen2Model")
 
 FLASH = "roberta.encoder.layers.0.mixer.Wqkv.weight"
 """One of the tensors of jinaai/xlm-roberta-flash-implementation."""
-GATED = "encoder.layer.0.mlp.up_gated_layer.weight"
-"""The same of JinaBERT."""
 UNKNOWN = "tensors that its model does not know: "
 KIND = "a reranker of a kind not supported"
 NEITHER = "which several models share, and nothing in the files says which this is"
