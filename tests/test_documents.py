@@ -37,7 +37,6 @@ RUN = {
     "docs/ingest.md": "tests/journey/test_pages.py",
     "docs/stream.md": "tests/journey/test_recipes.py",
     "docs/proxies.md": "tests/deploy/proxies/proxy.py",
-    "docs/speed.md": "tests/bench/report.py",
     "docs/recipes/instructions.md": "tests/journey/test_recipes.py",
     "docs/recipes/precomputed-features.md": "tests/journey/test_recipes.py",
     "docs/recipes/retrieve-and-rerank.md": "tests/journey/test_retrieve_and_rerank.py",
