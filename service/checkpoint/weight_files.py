@@ -14,8 +14,8 @@ from typing import Any
 from service.checkpoint.json_files import CheckpointError, read_object
 
 ADAPTER = "adapter_config.json"
-OF_TASKS = "adapters/adapter_config.json"
-"""Of jina-embeddings-v4 as released: its own code puts one task's on, and the weights alone are none of its vectors."""
+OF_TASKS = "adapters/**/adapter_config.json"
+"""Of jina-embeddings-v4 and v5 as released: their code puts one task's on, and no vector is of the weights alone."""
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 QUANTIZED_NAMES: Mapping[str, str] = {
     "_scale_inv": "fp8",
@@ -98,14 +98,14 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def _refuse_adapter(folder: Path) -> None:
-    found = next((name for name in (ADAPTER, OF_TASKS) if (folder / name).is_file()), None)
+    found = next((path for name in (ADAPTER, OF_TASKS) for path in sorted(folder.glob(name))), None)
     if found is None:
         return
-    base = read_object(folder / found).get("base_model_name_or_path")
+    base = read_object(found).get("base_model_name_or_path")
     raise CheckpointError(
-        f"{folder} has {found}: an adapter (of {base!r}) is not applied here, and without it vectors would be "
-        "others. Merge it with peft (`merge_and_unload`, then `save_pretrained`) and serve that, or remove the file if "
-        "the weights have it merged already"
+        f"{folder} has {found.relative_to(folder)}: an adapter (of {base!r}) is not applied here, and without it "
+        "vectors would be others. Merge it with peft (`merge_and_unload`, then `save_pretrained`) and serve that, or "
+        "remove the file if the weights have it merged already"
     )
 
 

@@ -4,13 +4,14 @@ Source: transformers 5.24 `masking_utils.create_causal_mask`, which reads `is_ca
 `LlamaBidirectionalModel` and NVIDIA's retriever, which read `pooling`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.reranker_kind import module_kinds
+from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.checkpoint.sentence_files import Pooling
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile
@@ -54,9 +55,12 @@ def _check_direction(files: CheckpointFiles) -> None:
     if not isinstance(is_causal, bool | None):
         raise CheckpointError(f"config.json has {CAUSAL} {is_causal!r}; true or false is needed")
     reads_both_ways = files.model_type == READS_BOTH_WAYS and config.get(BOTH_WAYS) is not None
-    if isinstance(own, dict) and "AutoModel" in own and is_causal is None and not reads_both_ways:
+    of_own = own.get("AutoModel") if isinstance(own, dict) else None
+    if of_own is None and not _is_stock(files):
+        of_own = architecture(files)
+    if of_own is not None and is_causal is None and not reads_both_ways:
         raise CheckpointError(
-            f"config.json names code of its own for AutoModel ({own['AutoModel']!r}), which is never run here, and has "
+            f"config.json names code of its own for AutoModel ({of_own!r}), which is never run here, and has "
             f"no {CAUSAL}: whether tokens see those after them is not known. Say so there: false for both directions"
         )
     if config.get(BOTH_WAYS) and is_causal is not False and not reads_both_ways:
@@ -64,3 +68,11 @@ def _check_direction(files: CheckpointFiles) -> None:
             f"config.json has {BOTH_WAYS} {config[BOTH_WAYS]!r} and {CAUSAL} {is_causal!r}: the mask of "
             f"{files.model_type} follows {CAUSAL} alone; both have to say the same"
         )
+
+
+def _is_stock(files: CheckpointFiles) -> bool:
+    """True if config.json names one of transformers' classes of its model type, such as `Qwen3ForCausalLM`, or none."""
+    name, model_type = (str(one).lower().replace("_", "") for one in (architecture(files), files.model_type))
+    return (
+        not name or re.fullmatch(rf"{re.escape(model_type.removesuffix('text'))}(text)?(model|for.+)", name) is not None
+    )

@@ -32,7 +32,7 @@ def write(name: str, content: Any) -> Edit:
 
     def edit(folder: Path) -> None:
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content))
 
     return edit

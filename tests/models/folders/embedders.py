@@ -226,6 +226,10 @@ REFUSED = [
         r"3_Dense has no model\.safetensors": remove("3_Dense/model.safetensors"),
         "2_Dense takes 16 numbers, but gets 32": put("2_Dense/config.json", in_features=16),
     }, at_load=True),
+    Row("adapters of tasks", "qwen3", [write("adapters/retrieval/adapter_config.json", {"peft_type": "LORA"})],
+        r"has adapters/retrieval/adapter_config\.json: an adapter"),
+    Row("a class whose mask nobody knows", "llama", [put(CONFIG, architectures=["ReasonIRModel"], is_causal=None)],
+        r"config\.json names code of its own .*'ReasonIRModel'.* no is_causal"),
     *by_words("llama", {
         "rope type dynamic; supported: default":
             put(CONFIG, rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}),

@@ -124,6 +124,10 @@ EMBEDDERS = [
             of("qwen2", "Qwen2ForCausalLM", **QWEN2_OWN, is_causal=False), LAST),
     served("qwen2", "qwen2", "KaLM-Embedding/KaLM-embedding-multilingual-mini-instruct-v2.5",
             of("qwen2", "Qwen2Model", is_causal=False), MEAN),  # is_causal: by mteb's notes, the file was not seen
+    refused("has no is_causal", "llama", "reasonir/ReasonIR-8B",  # model_type was not seen
+            of("llama", "ReasonIRModel", is_causal=None, **own("modeling_reasonir_8b.ReasonIRModel")), MEAN),
+    refused("has no is_causal", "mistral", "GritLM/GritLM-7B",
+            of("mistral", "MistralForCausalLM", **own("modeling_gritlm7b.MistralModel")), MEAN),
     served("gemma3_text", "gemma3_text", "tencent/KaLM-Embedding-Gemma3-12B-2511",
            of("gemma3_text", "Gemma3TextModel", use_bidirectional_attention=None), LAST),  # whether both ways: not seen
     served("modernbert", "modernbert",
