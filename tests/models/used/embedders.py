@@ -94,7 +94,7 @@ EMBEDDERS = [
             of("bert", "JinaBertForMaskedLM", position_embedding_type="alibi", feed_forward_type="geglu",
             emb_pooler="mean",
                **own("jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel")), modules("mean")),
-    refused("modules.json has the module 'custom_st.Transformer'", "xlm_roberta", "jinaai/jina-embeddings-v3",
+    refused("config.json has position_embedding_type 'rotary'", "xlm_roberta", "jinaai/jina-embeddings-v3",
             of("xlm-roberta", "XLMRobertaModel", position_embedding_type="rotary", rotary_emb_base=20000.0,
                lora_adaptations=["retrieval.query", "retrieval.passage"], lora_rank=4, lora_alpha=1,
                **own("jinaai/xlm-roberta-flash-implementation--modeling_lora.XLMRobertaLoRA")),

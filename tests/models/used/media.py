@@ -1,6 +1,6 @@
 """Models of images, audio and video, of token vectors and of sparse ones that people serve."""
 
-from tests.models.used.row import FLASH, NAMES, NEW_KEYS, OLD, SETTINGS, TOKENIZER, UNKNOWN, of, own, refused, served
+from tests.models.used.row import NAMES, NEW_KEYS, OLD, SETTINGS, TOKENIZER, of, own, refused, served
 
 PALIGEMMA = of(
     "paligemma", "ColPali", text_config={"model_type": "gemma"}, vision_config={"model_type": "siglip_vision_model"}
@@ -59,11 +59,10 @@ OF_TOKENS = [
     served("colbert", "pylate modernbert", "lightonai/GTE-ModernColBERT-v1 lightonai/Reason-ModernColBERT",
            of("modernbert", "ModernBertModel"), PYLATE),
     served("colbert", "stanford", "answerdotai/answerai-colbert-small-v1", of("bert", "HF_ColBERT")),
-    refused(UNKNOWN + FLASH, "xlm_roberta", "jinaai/jina-colbert-v2",
+    refused("config.json has position_embedding_type 'rotary'", "xlm_roberta", "jinaai/jina-colbert-v2",
             of("xlm-roberta", "HF_ColBERT", position_embedding_type="rotary", rotary_emb_base=20000.0,
                **own("jinaai/xlm-roberta-flash-implementation--modeling_xlm_roberta.XLMRobertaModel")),
-            {NAMES: {"prompts": None}}, lacks=("modules.json", SETTINGS), tensors={"linear.weight": (16, 32),
-            FLASH: (2, 2)}),
+            {NAMES: {"prompts": None}}, lacks=("modules.json", SETTINGS)),
     refused("model_type 'lfm2', and the files beside it are of late interaction", "pylate",
             "LiquidAI/LFM2-ColBERT-350M LiquidAI/LFM2.5-ColBERT-350M", of("lfm2", "Lfm2Model"), PYLATE),
     refused("", "colqwen2.5", "vidore/colpali-v1.3", PALIGEMMA, adapts={}),
