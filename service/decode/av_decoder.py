@@ -13,6 +13,7 @@ from service.media.audio.audio_file import AudioContainer, AudioInfo
 from service.media.audio.samples import SAMPLE_BYTES, SLACK_S, Audio
 from service.media.container import Container
 from service.media.error_location import ErrorLocation
+from service.media.item import AudioRule
 from service.media.video.video_file import UNREADABLE, VideoFile, VideoInfo
 from service.workers import programs
 from service.workers.messages import AudioTask, VideoTask
@@ -22,6 +23,10 @@ BYTES_PER_PIXEL = 32
 
 NUM_SAMPLE_COPIES = 3
 """Copies of the samples in memory: as decoded, joined, and in the slot."""
+
+
+ONE_RATE = AudioRule(rate_hz=1)
+"""Of a model whose audio is one token, however many samples it has."""
 
 
 class VideoDecoder(IsolatedDecoder):
@@ -63,6 +68,7 @@ class VideoDecoder(IsolatedDecoder):
             container=file.container,
             frames=tuple(frames),
             size=video.size,
+            is_antialiased=video.is_antialiased,
             max_pixels=self._max_pixels,
         )
         shape = (len(frames), *video.size, 3)
@@ -83,13 +89,19 @@ class AudioDecoder(IsolatedDecoder):
         super().__init__(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
         self._max_duration_s = max_duration_s
 
-    async def info(self, encoded: bytes, container: AudioContainer, location: ErrorLocation) -> AudioInfo:
+    async def info(
+        self, encoded: bytes, container: AudioContainer, location: ErrorLocation, rule: AudioRule = ONE_RATE
+    ) -> AudioInfo:
         """Read what a file's container says of its audio.
+
+        Args:
+            rule: by which its samples are counted where tokens follow from them.
 
         Raises:
             MediaError: `media_undecodable`.
         """
-        task = AudioTask(encoded=encoded, format=container, max_duration_s=self._max_duration_s)
+        counted = rule if rule.frames.hop else None
+        task = AudioTask(encoded=encoded, format=container, rule=counted, max_duration_s=self._max_duration_s)
         end, _ = await self.run(task, 0, location, num_bytes=len(encoded), cost=len(encoded))
         return end.audio or location.refuse("media_undecodable", self.unreadable)
 

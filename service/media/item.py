@@ -110,24 +110,56 @@ def parse_color(text: str) -> Color:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AudioFrames:
+    """The frames of audio that become tokens.
+
+    Attributes:
+        reach: samples after the place of a frame that have to be there.
+        hop: samples from one frame to the next; 0: all of the audio is one token.
+        of_token: frames of a token; the last one may have fewer.
+    """
+
+    reach: int = 0
+    hop: int = 0
+    of_token: int = 1
+
+    def num_tokens(self, num_samples: int) -> int:
+        """``ceil(frames / of_token)`` with ``frames = (num_samples - 1 - reach) // hop + 1``, or 1."""
+        if not self.hop:
+            return 1
+        num_frames = max(0, num_samples - 1 - self.reach + self.hop) // self.hop
+        return -(-num_frames // self.of_token)
+
+
+ONE_TOKEN = AudioFrames()
+"""Of a tower whose features are one vector."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AudioRule:
     """The rule of a family for the sample rate and the length of audio; all of them are part of an audio file's keys.
 
     Attributes:
         rate_hz: samples a second.
-        crop_samples: longer audio is cropped to so many samples in its middle; 0 keeps all.
+        crop_samples: longer audio is cropped to so many samples; 0 keeps all.
+        keeps_start: the crop is at the start, and not in the middle.
+        frames: of which tokens are made.
     """
 
     rate_hz: int
     crop_samples: int = 0
+    keeps_start: bool = False
+    frames: AudioFrames = ONE_TOKEN
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """Both numbers."""
-        return tuple(number.to_bytes(8, "little") for number in (self.rate_hz, self.crop_samples))
+        """All numbers; frames where they count."""
+        frames = (self.frames.reach, self.frames.hop, self.frames.of_token) if self.frames.hop else ()
+        numbers = (self.rate_hz, self.crop_samples, *((1,) if self.keeps_start else ()), *frames)
+        return tuple(number.to_bytes(8, "little") for number in numbers)
 
     def crop(self, num_samples: int) -> tuple[int, int]:
-        """Return the first sample and the number of samples kept: ``start = (num_samples - crop_samples) // 2``.
+        """The first sample and the number of samples kept: ``start = (num_samples - crop_samples) // 2``, or 0.
 
         transformers takes a random place. One that is always the same keeps a vector the same, and audio cached.
 
@@ -135,6 +167,8 @@ class AudioRule:
         """
         if not self.crop_samples or num_samples <= self.crop_samples:
             return 0, num_samples
+        if self.keeps_start:
+            return 0, self.crop_samples
         return (num_samples - self.crop_samples) // 2, self.crop_samples
 
 

@@ -9,7 +9,15 @@ Does not know what is stored under a key, nor where a tenant's salt comes from.
 
 import hashlib
 
-from service.media.item import AS_REFERENCE, ITEM_BYTES, AudioRule, ImageReadOptions, Size, TensorDtype
+from service.media.item import (
+    AS_REFERENCE,
+    FRAMES_OF_PAIR,
+    ITEM_BYTES,
+    AudioRule,
+    ImageReadOptions,
+    Size,
+    TensorDtype,
+)
 from service.media.resize.image_rule import ImageRule
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
@@ -83,25 +91,29 @@ def pair_digest(first: bytes, second: bytes) -> bytes:
     return _digest(b"pair-source", first, second)
 
 
-def video_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenant_salt: bytes = b"") -> bytes:
-    """Level-2 key of two frames of a video file: SHA-256 over salt, version, their numbers, their size and the file.
+def video_pair_digest(file: bytes, frames: tuple[int, ...], size: Size, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of frames of a video file: SHA-256 over salt, version, their numbers, their size and the file.
 
     Args:
-        frames: which two, counted from 0.
+        frames: which two, or which one, counted from 0.
         size: height and width at which the model sees them.
     """
     return _digest(b"clip-pair-source", tenant_salt, VIDEO_VERSION, *frames, *size, file)
 
 
-def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
-    """Level-1 key of a pair of frames: SHA-256 as `content_key`, over both frames' bytes.
+def pair_key(
+    pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"", num_frames: int = FRAMES_OF_PAIR
+) -> bytes:
+    """Level-1 key of a pair of frames, or of one: SHA-256 as `content_key`, over the frames' bytes.
 
     Args:
         size: height and width of each.
+        num_frames: two, or one.
     """
     height, width = size
-    if pixels.nbytes != 2 * height * width * 3:
-        raise ValueError(f"{pixels.nbytes} bytes of pixels do not make two frames of {height} x {width} RGB")
+    if pixels.nbytes != num_frames * height * width * 3:
+        frames = "two frames" if num_frames == FRAMES_OF_PAIR else "a frame"
+        raise ValueError(f"{pixels.nbytes} bytes of pixels do not make {frames} of {height} x {width} RGB")
     return _digest(b"pair", tenant_salt, fingerprint, PREPROCESSING_VERSION, height, width, pixels)
 
 

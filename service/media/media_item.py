@@ -32,8 +32,8 @@ class Video:
     """One video of a request, sampled.
 
     Attributes:
-        pairs: two frames each, in order.
-        times_s: when each pair is seen, seconds from the start: the mean of its two frames.
+        pairs: two frames each, or one where the model sees one by one, in order.
+        times_s: when each is seen, seconds from the start: the mean of its frames.
     """
 
     pairs: tuple[MediaItem, ...]

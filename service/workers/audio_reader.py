@@ -87,6 +87,22 @@ def read_samples(encoded: bytes, kind: AudioContainer, rule: AudioRule, max_samp
     return kept
 
 
+def count_samples(encoded: bytes, kind: AudioContainer, rule: AudioRule) -> int:
+    """Count the samples that `read_samples` gives; none is kept, nor decoded after the last that is taken.
+
+    Raises:
+        UnreadableFileError: it cannot be read.
+    """
+    num_samples = 0
+    with open_container(encoded, kind) as opened:
+        for part in _resampled(opened, _audio(opened), rule.rate_hz):
+            num_samples += len(part)
+            if rule.keeps_start and 0 < rule.crop_samples <= num_samples:
+                break
+    _, num_kept = rule.crop(num_samples)
+    return num_kept
+
+
 def _audio(opened: InputContainer) -> AudioStream:
     if not opened.streams.audio:
         raise UnreadableFileError

@@ -12,11 +12,14 @@ from typing import Any
 import av
 import av.logging
 import numpy as np
+from msgspec import structs
 
 from schemas.content.examples import EXAMPLE_WAV
 from service.ipc.channel import BlockingChannel
 from service.media.audio.samples import put_samples
 from service.media.item import AudioRule
+from service.media.resize.antialias import resize_antialiased
+from service.media.resize.resize import by_pillow
 from service.workers import audio_reader, video_reader
 from service.workers.container_reader import UnreadableFileError
 from service.workers.lent_file import LentFile
@@ -39,7 +42,8 @@ def load_video_codecs() -> None:
     """Write and read one small file: libraries load parts of themselves at the first use."""
     encoded = _sample_video()
     video_reader.read_info(encoded, "mp4", max_pixels=_SIDE**2)
-    video_reader.read_frames(encoded, "mp4", [0, 1], (32, 32), max_pixels=_SIDE**2)
+    frames = video_reader.read_frames(encoded, "mp4", [0, 1], (32, 32), max_pixels=_SIDE**2)
+    by_pillow(frames[0], (16, 16))
 
 
 def load_audio_codecs() -> None:
@@ -74,7 +78,8 @@ class Files:
         try:
             if not task.frames:
                 return DecodeEnd(num_bytes=0, video=file.info(max_pixels=task.max_pixels)), memoryview(b"")
-            frames = file.frames(task.frames, task.size, max_pixels=task.max_pixels)
+            resize = resize_antialiased if task.is_antialiased else by_pillow
+            frames = file.frames(task.frames, task.size, max_pixels=task.max_pixels, resize=resize)
             return DecodeEnd(num_bytes=frames.nbytes), frames.data.cast("B")
         finally:
             if task.keeps:
@@ -84,8 +89,11 @@ class Files:
 
 
 def _decode_audio(task: AudioTask) -> tuple[DecodeEnd, memoryview]:
-    if task.rule is None:
+    if task.rule is None or not task.num_slot_bytes:
         info = audio_reader.read_info(task.encoded, task.format, task.max_duration_s)
+        if task.rule is not None and info.duration_s <= task.max_duration_s:  # else it will be refused
+            num_samples = audio_reader.count_samples(task.encoded, task.format, task.rule)
+            info = structs.replace(info, num_samples=num_samples)
         return DecodeEnd(num_bytes=0, audio=info), memoryview(b"")
     samples = audio_reader.read_samples(task.encoded, task.format, task.rule, task.max_samples)
     slot = put_samples(samples, task.num_slot_bytes)

@@ -44,17 +44,19 @@ class VideoTask(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of the frames wanted, ascending, each once."""
     size: tuple[int, int] = (0, 0)
     """Height and width of the pixels wanted."""
+    is_antialiased: bool = True
+    """Resize as torch does it in float32, and not by Pillow."""
     max_pixels: int
     """Largest frame that is taken out of the decoder."""
 
 
 class AudioTask(msgspec.Struct, frozen=True, kw_only=True):
-    """An audio file to read; front to worker. Without a rule it is asked what the container says."""
+    """An audio file to read; front to worker. Without a size of the result it is asked what the container says."""
 
     encoded: bytes
     format: AudioContainer
     rule: AudioRule | None = None
-    """Sample rate and length wanted."""
+    """Sample rate and length wanted; beside the container's facts the samples are counted."""
     max_samples: int = 0
     """Most samples at that rate that are taken out of the decoder."""
     num_slot_bytes: int = 0

@@ -10,7 +10,7 @@ Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14.
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +28,9 @@ from service.media.resize.antialias import resize_antialiased
 from service.media.video.video_file import MAX_INDEXED_FRAMES, VideoInfo
 from service.workers.container_reader import Content, UnreadableFileError, ends_inside, open_container
 from service.workers.shown_frame import SQUARE, shown_pixels, shown_size
+
+Resize = Callable[[NDArray[np.uint8], Size], NDArray[np.uint8]]
+"""RGB pixels to those of another height and width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +82,16 @@ class OpenVideoFile:
             fps=self._fps,
         )
 
-    def frames(self, frames: Sequence[int], size: Size, *, max_pixels: int) -> NDArray[np.uint8]:
-        """Single frames as they are shown, resized as the reference resizes those of a file: once, antialiased.
+    def frames(
+        self, frames: Sequence[int], size: Size, *, max_pixels: int, resize: Resize = resize_antialiased
+    ) -> NDArray[np.uint8]:
+        """Single frames as they are shown, resized once, as the family's reference resizes those of a file.
 
         Args:
             frames: their numbers, ascending.
             size: height and width of the pixels wanted.
             max_pixels: a larger frame is an error: the container said otherwise.
+            resize: brings a frame to the size.
 
         Returns:
             RGB, uint8 [len(frames), height, width, 3].
@@ -102,7 +108,7 @@ class OpenVideoFile:
         for place, frame in enumerate(_at(self._opened, self._stream, self._index, wanted)):
             if math.prod(shown_size(frame, pixel_shape)) > max_pixels:
                 raise UnreadableFileError
-            found[place] = resize_antialiased(shown_pixels(frame, pixel_shape), size)
+            found[place] = resize(shown_pixels(frame, pixel_shape), size)
         return found
 
     def close(self) -> None:

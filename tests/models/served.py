@@ -4,7 +4,7 @@ The one file of these tests that knows how the engine is asked.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,15 @@ from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
 from service.ipc.messages import Media, PixelSlot, Request
+from service.media.audio.samples import Audio, put_samples
 from service.media.image.decode import load_pixels
 from service.media.image.image_file import ImageFile
 from service.media.item import ImageReadOptions
 from service.media.media_item import MediaItem
+from service.media.resize.antialias import resize_antialiased
+from service.media.resize.resize import by_pillow
 from service.media.video.frame_pair import FramePair
+from service.media.video.video_file import VideoFramePair
 from service.model.architectures import load_model
 from service.outputs.ask import Asks
 from service.outputs.dense import DenseAsk
@@ -35,6 +39,7 @@ from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
+from service.workers import audio_reader, video_reader
 from tests.builders import image_file
 
 ARENA_BYTES = 1 << 24
@@ -149,7 +154,7 @@ class Served:
 
     def _filled(self, item: MediaItem) -> PixelSlot:
         files: tuple[Any, ...] = (item.first, item.second) if isinstance(item, FramePair) else (item,)
-        pixels = b"".join(load_pixels(file).tobytes() for file in files)
+        pixels = b"".join(map(content, files))
         self._arena[: len(pixels)] = pixels
         return PixelSlot(0, len(pixels))
 
@@ -195,6 +200,18 @@ class Served:
         assert self.profile.is_reranker
         logits = self.vectors(prompts)[:, 0]
         return sigmoid(logits) if self.profile.activation == "sigmoid" else logits
+
+
+def content(item: Any) -> bytes:
+    """The bytes of a slot, or of a frame's half of it, as the decoders' processes make them."""
+    if isinstance(item, Audio):
+        samples = audio_reader.read_samples(item.file.encoded, item.file.container, item.rule, 1 << 24)
+        return put_samples(samples, item.num_slot_bytes).tobytes()
+    if isinstance(item, VideoFramePair):
+        video, resize = item.video, resize_antialiased if item.video.is_antialiased else by_pillow
+        with closing(video_reader.OpenVideoFile(video.file.encoded, "mp4")) as opened:
+            return opened.frames(item.frames, video.size, max_pixels=1 << 24, resize=resize).tobytes()
+    return load_pixels(item).tobytes()
 
 
 def load(folder: Path, family: str | None = None) -> Any:

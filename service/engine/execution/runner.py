@@ -17,7 +17,7 @@ from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, PixelSlot, Request
 from service.media.audio.samples import samples_of
-from service.media.item import FRAMES_OF_PAIR, TensorDtype
+from service.media.item import TensorDtype
 from service.model.heads.head import HeadRows
 from service.model.model import Found, Model
 from service.model.packed.packed_batch import NO_VISUAL, PackedBatch, VisualTokens
@@ -89,7 +89,7 @@ class ModelRunner:
             features = self._backbone.encode(torch.from_numpy(samples_of(view).copy()))
         else:
             _, rows, columns = media.grid_thw
-            frames = (FRAMES_OF_PAIR,) if media.kind == "video" else ()
+            frames = (-1,) if media.kind == "video" else ()
             shape = (*frames, rows * self._backbone.patch_size, columns * self._backbone.patch_size, 3)
             features = self._backbone.encode(torch.from_numpy(np.frombuffer(view, np.uint8).reshape(shape).copy()))
         if not bool(features.isfinite().all()):

@@ -51,7 +51,11 @@ def read_audio(reader: MediaReader, place: PlacedMedia) -> Audio:
     if audios is None:
         refuse_modality("audio", reader.profile.modalities, param, place.index)
     opened = opened_file(reader, place, OpenAudio, NO_AUDIO_CODECS)
-    return Audio.of(opened, audios.rule, ErrorLocation(param, place.index), salt=reader.salt)
+    audio = Audio.of(opened, audios.rule, ErrorLocation(param, place.index), salt=reader.salt)
+    if not audio.num_tokens:
+        needed = f"more than {audios.rule.frames.reach} are needed at {audios.rule.rate_hz} Hz"
+        audio.location.refuse("media_undecodable", f"The audio has {opened.info.num_samples} samples; {needed}.")
+    return audio
 
 
 def read_page(reader: MediaReader, place: PlacedMedia) -> PageItem:

@@ -7,6 +7,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Literal, TypeVar
 
 from schemas.content.audio import InputAudioPart
@@ -97,7 +98,9 @@ class AudioOpener:
         if isinstance(place.part, InputAudioPart):
             named_at = ErrorLocation(f"{place.content_param}.format", place.index)
             check_named(place.part.input_audio.format, container, named_at)
-        info = await self._known.get(media.salt, digest, lambda: self.decoder.info(encoded, container, location))
+        assert media.profile.audios is not None  # else there is no such opener
+        read = partial(self.decoder.info, encoded, container, location, media.profile.audios.rule)
+        info = await self._known.get(media.salt, digest, read)
         check_audio(info, self.limits, location)
         return OpenAudio(encoded, container, info, digest)
 

@@ -18,7 +18,7 @@ from service.media.item import FRAMES_OF_PAIR
 from service.media.media_item import Video
 from service.media.video.frame_list import open_frames
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo, held, video_frame_pairs
-from service.media.video.video_rule import FPS_OF_LIST, VideoRule, frames_between, pair_times
+from service.media.video.video_rule import FPS_OF_LIST, VideoRule, frames_between, item_times
 
 JPEG_LIST = "data:video/jpeg;base64,"
 """vLLM's form of a list of frames: what follows is the base64 of each, separated by commas."""
@@ -47,18 +47,18 @@ class FrameList:
     indices: Sequence[int]
     times: Sequence[float] = ()
 
-    def times_s(self, fps: float) -> tuple[float, ...]:
-        """Return the time of each pair: by its frames' times, or at `fps` frames a second of the whole list.
+    def times_s(self, fps: float, frames_of_item: int) -> tuple[float, ...]:
+        """Return the time of each item: by its frames' times, or at `fps` frames a second of the whole list.
 
         Without a rate, 0, the reference counts the frames that it took, as if they were all.
         """
         if self.times:
             times = list(self.times)
-            return pair_times(times + times[-1:] * (len(times) % 2), 1.0)
+            return item_times(times + times[-1:] * (len(times) % frames_of_item), 1.0, frames_of_item)
         indices = list(range(len(self.indices))) if not fps else list(self.indices)
-        if len(indices) % 2:
+        if len(indices) % frames_of_item:
             indices.append(indices[-1] + 1)
-        return pair_times(indices, fps or FPS_OF_LIST)
+        return item_times(indices, fps or FPS_OF_LIST, frames_of_item)
 
 
 def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
@@ -83,7 +83,7 @@ def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
     pairs = open_frames(
         encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt, are_of_file=are_of_file
     )
-    return Video(pairs, listed.times_s(part.fps or 0.0))
+    return Video(pairs, listed.times_s(part.fps or 0.0, rule.frames_of_item))
 
 
 def is_file(place: PlacedMedia) -> bool:
@@ -133,8 +133,9 @@ def _of_file(reader: MediaReader, rule: VideoRule, place: PlacedMedia) -> Video:
     if 0 in size:
         shape = f"The video is {info.width} x {info.height} pixels"
         location.refuse("media_too_large", f"{shape}: so extreme a shape would leave it a side of 0.")
-    video = VideoFile(opened, size, rule.patches, reader.salt)
-    return Video(video_frame_pairs(video, indices, location), pair_times(indices, info.fps))
+    video = VideoFile(opened, size, rule.patches, reader.salt, rule.is_antialiased)
+    num_each = rule.frames_of_item
+    return Video(video_frame_pairs(video, indices, location, num_each), item_times(indices, info.fps, num_each))
 
 
 def _frames_of(part: VideoUrlPart, info: VideoInfo, place: PlacedMedia) -> range:

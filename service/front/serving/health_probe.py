@@ -29,7 +29,6 @@ MIN_COSINE = 0.999
 MAX_DIFFERENCE = 0.02
 """Of logits and weights, relative to 1 and more: an engine in bfloat16 adds up in another order in another batch."""
 SIDE_PIXELS = 64
-RATE_HZ = 16_000
 
 
 class HealthProbe:
@@ -80,7 +79,9 @@ class HealthProbe:
             prompts = [profile.turns_about(text)] if "text" in profile.modalities else []
             prompts.append(profile.turns_about(images=images))
         if self._takes_audio and profile.audios is not None:
-            prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
+            prompts.append(
+                profile.turns_about(images=(Audio.of(_audio(profile.audios.rule.rate_hz), profile.audios.rule),))
+            )
         unbounded = Truncation(profile.max_tokens, "right")
         return [self._model.builder.build(Conversation(None, turns), unbounded) for turns in prompts]
 
@@ -93,16 +94,17 @@ def _image() -> bytes:
     return buffer.getvalue()
 
 
-def _audio() -> OpenAudio:
+def _audio(rate_hz: int) -> OpenAudio:
     """Half a second of a tone that rises."""
-    times = np.arange(RATE_HZ // 2) / RATE_HZ
+    times = np.arange(rate_hz // 2) / rate_hz
     samples = (8000 * np.sin(2 * np.pi * (300 + 900 * times) * times)).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(RATE_HZ)
+        file.setframerate(rate_hz)
         file.writeframes(samples.tobytes())
     encoded = buffer.getvalue()
-    info = AudioInfo(rate_hz=RATE_HZ, num_channels=1, duration_s=len(samples) / RATE_HZ)
+    duration_s = len(samples) / rate_hz
+    info = AudioInfo(rate_hz=rate_hz, num_channels=1, duration_s=duration_s, num_samples=len(samples))
     return OpenAudio(encoded, "wav", info, file_digest(encoded))

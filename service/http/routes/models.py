@@ -13,6 +13,7 @@ from service.front.serving.serving import Serving, named, not_served, serving_of
 from service.http.examples import COLORS, QUERY, example, sample
 from service.http.request import AnyRequest
 from service.http.route import KEY_STATUSES, Route, read
+from service.media.video.video_rule import VideoRule
 
 
 @read("/v1/models")
@@ -56,6 +57,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
     model, reader = online.model, online.reader
     offer, profile, rule = model.offer, reader.rules.profile, model.pixel_rule
     video = profile.images.video_rule if profile.images else None
+    by_areas = video if type(video) is VideoRule else None
     return ModelCard(
         id=name,
         created=model.created_s,
@@ -97,12 +99,12 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         max_image_bytes=settings.max_image_bytes,
         max_image_pixels=settings.max_image_pixels,
         max_video_frames=video.max_frames if video else None,
-        min_video_frames=video.min_frames if video else None,
-        video_fps=video.fps if video else None,
-        min_video_frame_pixels=video.min_frame_pixels if video else None,
-        max_video_frame_pixels=video.max_frame_pixels if video else None,
-        max_video_pixels=video.total_file_pixels if video else None,
-        video_size_factor=video.size_factor if video else None,
+        min_video_frames=by_areas.min_frames if by_areas else None,
+        video_fps=by_areas.fps if by_areas else None,
+        min_video_frame_pixels=by_areas.min_frame_pixels if by_areas else None,
+        max_video_frame_pixels=by_areas.max_frame_pixels if by_areas else None,
+        max_video_pixels=by_areas.total_file_pixels if by_areas else None,
+        video_size_factor=by_areas.size_factor if by_areas else None,
         max_video_bytes=settings.max_media_bytes if "video" in reader.openers else None,
         max_pdf_bytes=settings.max_media_bytes if "page" in reader.openers else None,
         audio_rate_hz=profile.audios.rule.rate_hz if profile.audios else None,

@@ -116,7 +116,7 @@ def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
         video_rule=video_rule(card),
         no_videos=f"the model {card['root']} takes {' and '.join(card['modalities'])}, no video"
         if card.get("max_video_frames") is None
-        else "the server does not say how it samples videos: it is of an older version",
+        else f"the server does not say how {card['root']} samples videos: frame by frame, or it is of an older version",
         body_bytes=card["max_body_bytes"] - BODY_SLACK_BYTES,
         token_vectors=token_vectors,
     )

@@ -36,6 +36,8 @@ class AudioInfo(msgspec.Struct, frozen=True, kw_only=True):
     num_channels: int
     duration_s: float
     """Duration of its packets; the declared one where that is beyond the limit."""
+    num_samples: int = 0
+    """Samples that the model takes, where its tokens are counted by them; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

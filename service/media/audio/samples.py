@@ -39,8 +39,6 @@ class Audio(PlacedItem):
 
     kind: MediaKind = field(default="audio", init=False)
     dtype: None = field(default=None, init=False)  # its slot holds samples, and no features
-    grid_thw: GridThw = field(default=(1, 1, 1), init=False)
-    num_tokens: int = field(default=1, init=False)
 
     file: OpenAudio
     rule: AudioRule
@@ -58,6 +56,16 @@ class Audio(PlacedItem):
     def identity(self) -> bytes:
         """The file alone."""
         return self.file.identity
+
+    @property
+    def num_tokens(self) -> int:
+        """One, or one for so many of its frames; 0 where it is too short for a frame."""
+        return self.rule.frames.num_tokens(self.file.info.num_samples)
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Its tokens in a row."""
+        return (1, 1, self.num_tokens)
 
     @property
     def max_samples(self) -> int:

@@ -54,6 +54,11 @@ def frame(image: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]
     return pixels
 
 
+def by_pillow(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
+    """A video's frame, RGB `[height, width, 3]`, resized by Pillow's bicubic filter."""
+    return frame(Image.fromarray(pixels), Framing((size,)), size)
+
+
 def _middle(length: int, wanted: int) -> tuple[slice, slice]:
     """One side of the crop: source and target slices. An odd rest is cut at the end, and padded at the start."""
     if length >= wanted:

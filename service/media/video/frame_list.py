@@ -12,7 +12,7 @@ from service.media.image.image_file import ImageFile
 from service.media.item import AS_REFERENCE, ImageReadOptions
 from service.media.key import file_digest, frame_digest
 from service.media.resize.resize import Framing
-from service.media.video.frame_pair import FramePair
+from service.media.video.frame_pair import FrameFile, FramePair
 from service.media.video.video_rule import VideoRule
 
 
@@ -25,8 +25,8 @@ def open_frames(
     options: ImageReadOptions = AS_REFERENCE,
     salt: bytes = b"",
     are_of_file: bool = False,
-) -> tuple[FramePair, ...]:
-    """Check the frames' headers, choose their size and pair them; the last of an odd number is repeated.
+) -> tuple[FramePair | ImageFile, ...]:
+    """Check the frames' headers, choose their size and, by the rule, pair them; the last of an odd number is repeated.
 
     Args:
         are_of_file: frames that were taken out of a file: they have a file's sizes, and no resize before.
@@ -41,14 +41,14 @@ def open_frames(
         for one, location in zip(encoded, locations, strict=True)
     ]
     first_sizes = [
-        header.upright_size if are_of_file else rule.first.plan(*header.upright_size, location).size
+        header.upright_size if are_of_file else rule.first_size(*header.upright_size, location)
         for header, location in zip(headers, locations, strict=True)
     ]
     first_size = first_sizes[0]
     for header, other_size, location in zip(headers, first_sizes, locations, strict=True):
         if other_size != first_size:
             _refuse_other(header, headers[0], location)
-    num_seen = len(encoded) + len(encoded) % 2
+    num_seen = len(encoded) + len(encoded) % rule.frames_of_item
     size = rule.frame_size(*first_size, num_seen, of_file=are_of_file)
     if 0 in size:
         locations[0].refuse(
@@ -56,10 +56,12 @@ def open_frames(
             f"The frame is {headers[0].width} x {headers[0].height} pixels: so extreme a shape would leave it a side "
             "shorter than one visual token.",
         )
-    framing, grid_thw = Framing((first_size,), is_antialiased=True), rule.patches.grid_thw(*size)
+    framing = Framing((first_size,), is_antialiased=True) if rule.is_antialiased else Framing((size,))
+    grid_thw = rule.patches.grid_thw(*size)
     identities = [file_digest(one) for one in encoded]
+    frame = FrameFile if rule.frames_of_item == 1 else ImageFile
     frames = [
-        ImageFile(
+        frame(
             encoded=one,
             header=header,
             identity=identity,
@@ -74,6 +76,8 @@ def open_frames(
         )
         for one, header, identity, location in zip(encoded, headers, identities, locations, strict=True)
     ]
+    if rule.frames_of_item == 1:
+        return tuple(frames)
     frames += frames[-1:] * (num_seen - len(frames))
     return tuple(FramePair.of(first, second) for first, second in zip(frames[::2], frames[1::2], strict=True))
 

@@ -1,10 +1,17 @@
-"""Pairs of a video's frames, each one item: the base of both kinds, and the pair of two image files."""
+"""Frames of a video that are one item: the base of pairs, the pair of two image files, and a frame by itself."""
 
 from dataclasses import dataclass, field
 
 from service.media.image.image_file import ImageFile
 from service.media.item import GridThw, MediaKind, PlacedItem, SentAs
 from service.media.key import pair_digest, pair_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameFile(ImageFile):
+    """A `MediaItem` of one frame that came as an image file, of a model that sees frames one by one."""
+
+    kind: MediaKind = field(default="video", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,25 +65,29 @@ class VideoFile:
         size: height and width of each frame, pixels.
         patches: how they are cut.
         salt: part of its keys: whose video it is.
+        is_antialiased: how frames are resized; see `VideoRule`.
     """
 
     file: OpenVideo
     size: Size
     patches: Patches
     salt: bytes = b""
+    is_antialiased: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class VideoFramePair(PairItem):
-    """A `MediaItem` of two frames of a file; its digest is of the file, the two frames and their size.
+    """A `MediaItem` of two frames of a file, or of one where the model sees one by one.
+
+    Its digest is of the file, the frames and their size.
 
     Attributes:
         video: the file.
-        frames: which two of its frames, counted from 0.
+        frames: which of its frames, counted from 0.
     """
 
     video: VideoFile
-    frames: tuple[int, int]
+    frames: tuple[int, ...]
 
     @property
     def grid_thw(self) -> GridThw:
@@ -97,9 +101,9 @@ class VideoFramePair(PairItem):
 
     @property
     def num_slot_bytes(self) -> int:
-        """Bytes of both frames' RGB pixels, one after the other."""
+        """Bytes of the frames' RGB pixels, one after the other."""
         height, width = self.video.size
-        return FRAMES_OF_PAIR * height * width * 3
+        return len(self.frames) * height * width * 3
 
     @property
     def num_stored_bytes(self) -> int:
@@ -112,8 +116,9 @@ class VideoFramePair(PairItem):
         return SentAs(self.video.file.container, self.video.file.info.width, self.video.file.info.height)
 
     def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
-        """The level-1 key of both frames' pixels in a slot."""
-        return pair_key(slot, self.video.size, fingerprint, tenant_salt=self.video.salt)
+        """The level-1 key of the frames' pixels in a slot."""
+        num_frames, salt = len(self.frames), self.video.salt
+        return pair_key(slot, self.video.size, fingerprint, tenant_salt=salt, num_frames=num_frames)
 
 
 def container_of(encoded: bytes, location: ErrorLocation) -> Container:
@@ -158,14 +163,16 @@ def held(info: VideoInfo, start_s: float | None, end_s: float | None, num_frames
     )
 
 
-def video_frame_pairs(video: VideoFile, indices: Sequence[int], location: ErrorLocation) -> tuple[VideoFramePair, ...]:
-    """Frames of a file in pairs."""
+def video_frame_pairs(
+    video: VideoFile, indices: Sequence[int], location: ErrorLocation, frames_of_item: int = FRAMES_OF_PAIR
+) -> tuple[VideoFramePair, ...]:
+    """Frames of a file in pairs, or one by one."""
     return tuple(
         VideoFramePair(
             video,
-            two,
-            digest=video_pair_digest(video.file.identity, two, video.size, tenant_salt=video.salt),
+            some,
+            digest=video_pair_digest(video.file.identity, some, video.size, tenant_salt=video.salt),
             location=location,
         )
-        for two in zip(indices[::2], indices[1::2], strict=True)
+        for some in (tuple(indices[i : i + frames_of_item]) for i in range(0, len(indices), frames_of_item))
     )

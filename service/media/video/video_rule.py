@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.media.error_location import ErrorLocation
 from service.media.item import FRAMES_OF_PAIR, QWEN3_VL, Patches, Size
 from service.media.resize.image_rule import PixelRule, fit_area
 
@@ -52,11 +53,23 @@ class VideoRule:
     """Largest area of a frame, however few there are."""
     first: PixelRule = FIRST_RESIZE
     """The resize of a list's frames before that."""
+    frames_of_item: int = FRAMES_OF_PAIR
+    """Frames that the model sees as one."""
+    is_antialiased: bool = True
+    """Frames are resized as torch does it in float32, and not by Pillow."""
 
     @property
     def size_factor(self) -> int:
         """Pixels along one side of a visual token, of which sides are multiples."""
         return self.patches.patch_size * (self.patches.merge_size or 1)
+
+    def first_size(self, height: int, width: int, location: ErrorLocation) -> Size:
+        """The size of a list's frame after its first resize.
+
+        Raises:
+            MediaError: of an extreme shape.
+        """
+        return self.first.plan(height, width, location).size
 
     def frame_size(self, height: int, width: int, num_frames: int, *, of_file: bool = False) -> Size:
         """The size at which each frame is seen.
@@ -72,13 +85,16 @@ class VideoRule:
         return fit_area(height, width, self.size_factor, self.min_frame_pixels, max_pixels)
 
     def sample_list(self, num_frames: int, max_frames: int | None = None) -> list[int]:
-        """Choose the frames of a list: all, or as many as allowed at equal steps from first to last, cut to int.
+        """Choose the frames of a list.
 
         Args:
             num_frames: how many there are, at least 1.
             max_frames: a lower limit than the family's; None takes the family's.
         """
-        most = max_frames or self.max_frames
+        return self.of_list(num_frames, max_frames or self.max_frames)
+
+    def of_list(self, num_frames: int, most: int) -> list[int]:
+        """All, or as many as allowed at equal steps from first to last, cut to int."""
         if num_frames <= most:
             return list(range(num_frames))
         return [int(i) for i in np.linspace(0, num_frames - 1, most)]
@@ -86,7 +102,7 @@ class VideoRule:
     def sample_file(
         self, frames: range, file_fps: float, fps: float | None = None, max_frames: int | None = None
     ) -> list[int]:
-        """Choose frames of a part of a file: ``n = duration · fps`` in its bounds, even, at equal steps, rounded.
+        """Choose frames of a part of a file.
 
         Args:
             frames: numbers of all frames of the part, at least 2, as `frames_between` gives them.
@@ -94,10 +110,13 @@ class VideoRule:
             max_frames: a lower limit than the family's; None takes the family's. At least 2.
 
         Returns:
-            Numbers in the file, ascending, an even number of them and at least two.
+            Numbers in the file, ascending; whole items, and at least one.
         """
-        most = min(self.max_frames, max_frames or self.max_frames, len(frames))
-        wanted = len(frames) / file_fps * (fps or self.fps)
+        return self.of_file(frames, file_fps, fps or self.fps, min(self.max_frames, max_frames or self.max_frames))
+
+    def of_file(self, frames: range, file_fps: float, fps: float, most: int) -> list[int]:
+        """``n = duration · fps`` in its bounds, even, at equal steps, rounded."""
+        wanted, most = len(frames) / file_fps * fps, min(most, len(frames))
         num_taken = int(min(max(wanted, self.min_frames), most)) // FRAMES_OF_PAIR * FRAMES_OF_PAIR
         taken = np.linspace(frames[0], frames[-1], max(num_taken, FRAMES_OF_PAIR))
         return [round(i) for i in taken.tolist()]
@@ -121,10 +140,11 @@ def frames_between(num_frames: int, fps: float, start_s: float | None, end_s: fl
     return range(first, max(first, last + 1))
 
 
-def pair_times(indices: Sequence[float], fps: float) -> tuple[float, ...]:
-    """Return the time of each pair in seconds: the mean of its two frames' times.
+def item_times(indices: Sequence[float], fps: float, frames_of_item: int = FRAMES_OF_PAIR) -> tuple[float, ...]:
+    """Return the time of each item in seconds: the mean of its frames' times.
 
     Source: transformers 4.57.3, `Qwen3VLProcessor._calculate_timestamps`.
     """
     times = [index / fps for index in indices]
-    return tuple((first + second) / 2 for first, second in zip(times[::2], times[1::2], strict=True))
+    items = (times[i : i + frames_of_item] for i in range(0, len(times), frames_of_item))
+    return tuple(sum(item) / frames_of_item for item in items)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.media.video.video_rule import VideoRule, frames_between, pair_times
+from service.media.video.video_rule import VideoRule, frames_between, item_times
 
 RULE = VideoRule()
 
@@ -110,6 +110,6 @@ def test_a_checkpoint_of_small_images_sees_small_frames() -> None:
 
 
 def test_a_pair_is_seen_between_its_frames() -> None:
-    assert pair_times([0, 1, 2, 3], 2.0) == (0.25, 1.25)
-    assert pair_times([0, 10, 20, 30], 10.0) == (0.5, 2.5)
-    assert [f"{t:.1f}" for t in pair_times(range(6), 2.0)] == ["0.2", "1.2", "2.2"]
+    assert item_times([0, 1, 2, 3], 2.0) == (0.25, 1.25)
+    assert item_times([0, 10, 20, 30], 10.0) == (0.5, 2.5)
+    assert [f"{t:.1f}" for t in item_times(range(6), 2.0)] == ["0.2", "1.2", "2.2"]
