@@ -16,7 +16,7 @@ from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.json_files import ABOUT_MODEL, EMPTY, MODEL, CheckpointError, check_keys, read_object
 from service.checkpoint.json_files import POOLING as POOLING_KEYS
 from service.checkpoint.sentence_modules import SentenceModule, check_normalize, list_modules, read_dense
-from service.checkpoint.sentence_settings import SETTINGS, check_settings, find_settings
+from service.checkpoint.sentence_settings import SETTINGS, Encodes, check_settings, find_settings
 from service.checkpoint.sparse_files import SpladePooling, is_splade, read_splade
 from service.checkpoint.tokenizer_settings import check_tokenizer_settings, max_length
 
@@ -85,8 +85,11 @@ class SentenceFiles:
     splade: SpladePooling | None = None
 
 
-def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
+def read_sentence_files(files: CheckpointFiles, encodes: Encodes = "pooled") -> SentenceFiles:
     """Read all of them.
+
+    Args:
+        encodes: of a model that pools: texts alone, or media too.
 
     Raises:
         CheckpointError: one is damaged, or asks for what is not supported.
@@ -100,7 +103,7 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     _refuse_other_kinds(files.config, names, has_splade=has_splade)
     _refuse_without_modules(files)
     check_keys(NAMES, names, (*MODEL, *ABOUT_MODEL))
-    check_settings(files, settings, "splade" if has_splade else "pooled")
+    check_settings(files, settings, "splade" if has_splade else encodes)
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
     prompts = files.prompts()

@@ -13,8 +13,10 @@ from typing import Any, Literal
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import TRANSFORMER, CheckpointError, check_keys
 
-Encodes = Literal["pooled", "tokens", "splade"]
-"""Output of a model for its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
+Encodes = Literal["pooled", "tokens", "splade", "messages"]
+"""Output of a model for its tokens: one vector, one for each of them, or weights of the vocabulary's entries.
+
+Likewise one vector, of texts and media that a chat template joins: `messages`."""
 
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
@@ -112,7 +114,8 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     name, content = settings.name, settings.content
     check_keys(name, content, TRANSFORMER)
     task, read = ("fill-mask", {"text": LOGITS}) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
-    expected: dict[str, Any] = {"transformer_task": task, "modality_config": read}
+    expected: dict[str, Any] = {"transformer_task": task}
+    expected["modality_config"] = _all_alike(content) if encodes == "messages" else read
     expected |= {"module_output_name": "token_embeddings", "processing_kwargs": None, "tokenizer_name_or_path": None}
     expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
     for key, value in expected.items():
@@ -121,6 +124,14 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     if not isinstance(content.get("do_lower_case", False), bool | None):
         raise CheckpointError(f"{name} has do_lower_case {content['do_lower_case']!r}; true or false is needed")
     _check_arguments(files, settings)
+
+
+def _all_alike(content: Mapping[str, Any]) -> dict[str, Any]:
+    """`modality_config` as it must be where each of its entries goes through the forward, messages in parts."""
+    given = content.get("modality_config")
+    modalities = given if isinstance(given, dict) else PLAIN_TEXT
+    structured = {"format": "structured"}
+    return {name: PLAIN_TEXT["text"] | (structured if name == "message" else {}) for name in modalities}
 
 
 def check_sizes(files: CheckpointFiles, min_pixels: int, max_pixels: int) -> None:

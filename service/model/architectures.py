@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+import transformers
 from safetensors.torch import load_file
 from transformers import (
     AutoModel,
@@ -30,6 +31,7 @@ from service.checkpoint.clap_features import read_clap_features
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
 from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.gemma_media import audio_numbers
 from service.checkpoint.image_processor import DINOV3, processor_class, read_scaling, read_square
 from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
@@ -51,6 +53,7 @@ from service.model.load import load_stock
 from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 from service.model.static_rows import StaticRows
+from service.model.stock.embedding_gemma import EmbeddingGemma
 from service.model.stock.lora import merge_adapter
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
@@ -219,6 +222,23 @@ def _colmodernvbert(one: Source) -> Model:
     return Model(TileVlm.of_checkpoint(one.folder, whole), head)
 
 
+def _embedding_gemma(one: Source) -> Model:
+    """EmbeddingGemma 2, in every format but float16, of which its states leave the range."""
+    stock_class = getattr(transformers, "EmbeddingGemma2Model", None)
+    if stock_class is None:
+        reason = (
+            f"config.json has model_type embedding_gemma2, which transformers {transformers.__version__} does not know"
+        )
+        raise ModelError("internal_error", f"{reason}; supported: 5.19 and later")
+    stock = one.stock(stock_class, attention=None)
+    if stock.dtype == torch.float16:
+        reason = "EmbeddingGemma 2 cannot run in float16: its states leave the range of the format, and vectors are NaN"
+        raise ModelError("internal_error", f"{reason}; supported: --dtype bfloat16, float32")
+    hears = cast(Any, stock.config).audio_config is not None
+    backbone = EmbeddingGemma(stock, audio_numbers(CheckpointFiles(one.folder)) if hears else {})
+    return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
 def _two_tower(one: Source) -> Model:
     """A model whose pooling of texts is the stock module's own."""
     stock = one.stock(AutoModel)
@@ -253,6 +273,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "late_vlm": _late_vlm,
     "colqwen2": _colqwen2,
     "colmodernvbert": _colmodernvbert,
+    "embedding_gemma2": _embedding_gemma,
     "two_tower": _two_tower,
     "image_tower": _image_tower,
     "clap": _clap,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from service.media.error_location import ErrorLocation
 from service.media.item import Patches, Size
+from service.media.resize.antialias import BICUBIC
 from service.media.resize.image_rule import ResizePlan
-from service.media.resize.resize import BICUBIC, Framing
+from service.media.resize.resize import Framing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

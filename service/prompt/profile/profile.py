@@ -62,7 +62,7 @@ class AudioProfile:
 
     rule: AudioRule
     audio_pad: int
-    """The placeholder of an audio file; its features are the audio's final vector."""
+    """The placeholder of audio, one for each of its tokens; of two towers all of it is one: its final vector."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
+from service.checkpoint.sentence_settings import Encodes
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.profile.role_profiles import with_looked_up_queries, with_sides
@@ -44,6 +45,7 @@ def make_text_profile(
     pooling: Pooling | None = None,
     prompts: Mapping[str, str] | None = None,
     model_class: str = "",
+    encodes: Encodes = "pooled",
 ) -> Profile:
     """Join what config.json, tokenizer.json and the sentence-transformers files say.
 
@@ -56,11 +58,12 @@ def make_text_profile(
         min_dimensions: shortest prefix, where they were trained for any from it on; else 0.
         prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
         model_class: class in transformers that loads the weights; empty: the one of config.json's `model_type`.
+        encodes: texts alone, or also media that messages hold.
 
     Raises:
         CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
-    found = read_sentence_files(files)
+    found = read_sentence_files(files, encodes)
     if pooling is not None and found.colbert is None:
         found = replace(found, pooling=pooling)
     if prompts is not None:

@@ -26,6 +26,7 @@ from tests.models.images.checkpoints import make_checkpoint as make_images
 from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, tomoro
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
+from tests.models.omni.checkpoints import make_checkpoint as make_omni
 from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge
 from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
 from tests.models.reranker.test_qwen3_vl_files import copied
@@ -211,6 +212,7 @@ BASES: dict[str, Callable[[Path], object]] = {
     "clap": partial(make_clap, "fused"),
     **{name: FOLDERS[name] for name in ("potion", "static-retrieval")},
     **{name: partial(make_images, name) for name in ("dinov2", "dinov2, registers", "dinov3")},
+    "embedding_gemma2": make_omni,
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
 }
