@@ -59,6 +59,8 @@ def attend_packed(
         raise ModelError("internal_error", "this model's attention has a mask of its own; it is not supported")
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    if sliding_window is not None and _is_made_bidirectional(module):
+        sliding_window += 1  # transformers' mask of such a decoder has the window's last token, too
     window = AttentionWindow(is_causal is True or calls_itself_causal(module), sliding_window)
     factor = q.shape[-1] ** -0.5 if scaling is None else scaling
     if softcap is not None:
@@ -84,8 +86,11 @@ def calls_itself_causal(module: torch.nn.Module) -> bool:
 
     A decoder that was made an encoder says so in its configuration alone: its modules still have `is_causal` true.
     """
-    of_config = getattr(getattr(module, "config", None), "is_causal", True)
-    return bool(getattr(module, "is_causal", True)) and of_config is not False
+    return bool(getattr(module, "is_causal", True)) and not _is_made_bidirectional(module)
+
+
+def _is_made_bidirectional(module: torch.nn.Module) -> bool:
+    return getattr(getattr(module, "config", None), "is_causal", True) is False
 
 
 AttentionInterface.register(PACKED, attend_packed)

@@ -235,7 +235,8 @@ class TextEncoder(Backbone):
         """
         positions = getattr(self._config, "max_position_embeddings", MAX_PROBE_TOKENS)  # T5 has no last one
         most = positions - self._first_position - NUM_PADS
-        window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
+        windowed = (self._config, *self.stock.modules())  # Mistral's layers ask the configuration
+        window = max(getattr(one, "sliding_window", None) or 0 for one in windowed)
         lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
         plans = [TokenPlan(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
         if self.language is not None:

@@ -21,6 +21,7 @@ from transformers import (
     LlamaConfig,
     LlamaModel,
     Ministral3Config,
+    MistralConfig,
     Qwen2Config,
     Qwen3_5TextConfig,
     Qwen3Config,
@@ -138,6 +139,13 @@ DECODERS: dict[str, dict[str, Any]] = {
         "tokenizer": partial(byte_level, LLAMA, LLAMA[0], None, composes=False),
         "names": LLAMA_NAMES,
         "prompts": SIDES,
+    },
+    "mistral, both ways": {  # in a window
+        "config": lambda sizes: MistralConfig(
+            **sizes, num_key_value_heads=2, head_dim=8, sliding_window=24, is_causal=False
+        ),
+        "tokenizer": partial(byte_level, LLAMA, *LLAMA, composes=False),
+        "names": LLAMA_NAMES,
     },
     "qwen2": {  # jina-code-embeddings
         "config": lambda sizes: Qwen2Config(**sizes, num_key_value_heads=2, pad_token_id=0, eos_token_id=0),
