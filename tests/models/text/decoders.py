@@ -3,14 +3,14 @@
 Released keys are written over saved ones: those of config.json and of the tokenizer that decide what is served.
 """
 
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Dense
 from torch.nn import functional
 from transformers import (
     AutoConfig,
@@ -237,10 +237,17 @@ def as_own_code(model: SentenceTransformer, folder: Path) -> None:
         if isinstance(module, Lfm2ShortConv):
             module.forward = partial(_noncausal, module)
     if is_voyage:
-        tokens = {"module_input_name": "token_embeddings", "module_output_name": "token_embeddings"}
-        projection = Dense(32, 64, bias=False, activation_function=torch.nn.Identity(), **tokens)
-        projection.linear.weight.data = load_file(folder / "model.safetensors")["linear.weight"]
-        model.insert(1, projection)
+        stock.forward = _projected(stock.forward, load_file(folder / "model.safetensors")["linear.weight"])
+
+
+def _projected(forward: Callable[..., Any], projection: torch.Tensor) -> Callable[..., Any]:
+    @wraps(forward)
+    def projected(*args: Any, **options: Any) -> Any:
+        out = forward(*args, **options)
+        out.last_hidden_state = functional.linear(out.last_hidden_state, projection)
+        return out
+
+    return projected
 
 
 def _noncausal(conv: Lfm2ShortConv, hidden_states: torch.Tensor, attention_mask: Any = None, **_: Any) -> torch.Tensor:

@@ -80,7 +80,7 @@ EMBEDDERS = [
     served("gte", "gte", "Alibaba-NLP/gte-multilingual-base",
             of("new", "NewModel", "NewForTokenClassification", **NEW_KEYS, rope_scaling={"type": "ntk",
             "factor": 8.0}), CLS),
-    served("qwen2", "qwen2", "Alibaba-NLP/gte-Qwen2-1.5B-instruct Alibaba-NLP/gte-Qwen2-7B-instruct",
+    served("qwen2", "qwen2, both ways", "Alibaba-NLP/gte-Qwen2-1.5B-instruct Alibaba-NLP/gte-Qwen2-7B-instruct",
             of("qwen2", "Qwen2ForCausalLM", **QWEN2_OWN, is_causal=False), LAST),
     served("gemma3_text", "gemma3_text", "google/embeddinggemma-300m",
            of("gemma3_text", "Gemma3TextModel", use_bidirectional_attention=True)),
@@ -119,9 +119,9 @@ EMBEDDERS = [
             # whether auto_map is there: not seen
     refused("", "mistral", "nvidia/NV-Embed-v2",
             of("nvembed", "NVEmbedModel", **own("modeling_nvembed.NVEmbedModel")), modules("mean", "Normalize")),
-    served("qwen2", "qwen2", "NovaSearch/stella_en_1.5B_v5",
+    served("qwen2", "qwen2, both ways", "NovaSearch/stella_en_1.5B_v5",
             of("qwen2", "Qwen2ForCausalLM", **QWEN2_OWN, is_causal=False), modules("mean", "Dense")),
-    served("qwen2", "qwen2", "infly/inf-retriever-v1-1.5b infly/inf-retriever-v1",
+    served("qwen2", "qwen2, both ways", "infly/inf-retriever-v1-1.5b infly/inf-retriever-v1",
             of("qwen2", "Qwen2ForCausalLM", **QWEN2_OWN, is_causal=False), LAST),
     served("qwen2", "qwen2", "KaLM-Embedding/KaLM-embedding-multilingual-mini-instruct-v2.5",
             of("qwen2", "Qwen2Model", is_causal=False), MEAN),  # is_causal: by mteb's notes, the file was not seen
