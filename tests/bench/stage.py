@@ -80,6 +80,11 @@ class Stage:
         """sentence-transformers, where it is installed."""
         return self._worker("sentence_transformers", str(self.sentence_python)) if self.sentence_python else None
 
+    def cross_encoder(self, folder: Path) -> RemoteSide | None:
+        """sentence-transformers on a cross-encoder, where it is installed."""
+        python = self.sentence_python
+        return self._worker("cross_encoder", str(python), folder=folder) if python else None
+
     def exported(self, runtime: str) -> RemoteSide | None:
         """The checkpoint as a graph in a runtime, where sentence-transformers and the runtime's package are installed.
 
@@ -95,8 +100,8 @@ class Stage:
         while self._started:
             self._started.pop().close()
 
-    def _worker(self, name: str, python: str, *more: str) -> RemoteSide:
-        folder = self.checkpoint
+    def _worker(self, name: str, python: str, *more: str, folder: Path | None = None) -> RemoteSide:
+        folder = folder or self.checkpoint
         command = [python, "-m", f"tests.bench.sides.{name}", str(folder), str(self.num_threads), *more]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}

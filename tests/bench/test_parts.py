@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "known_pages_decoded", "known_pages_encoded"}
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
-NOT_INSTALLED = {"text_over_sentence_transformers"} | {
+NOT_INSTALLED = {"text_over_sentence_transformers", "pairs"} | {
     f"minilm{kind}_over_{peer}" for kind in ("", "_short") for peer in ("onnxruntime", "openvino", "torch")
 }
 """Figures whose peers are in an environment that only `make bench` makes."""

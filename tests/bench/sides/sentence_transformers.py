@@ -45,9 +45,13 @@ class SentenceTransformersEncode(TextWorker):
         return int(self._model.preprocess(self.texts[label])["attention_mask"].sum())
 
     def facts(self) -> dict[str, Any]:
-        from importlib.metadata import version
+        return versions()
 
-        return {name: version(name) for name in ("sentence-transformers", "transformers", "torch")}
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("sentence-transformers", "transformers", "torch")}
 
 
 def _qwen3_vl(folder: str) -> list[Any]:

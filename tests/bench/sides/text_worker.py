@@ -13,11 +13,11 @@ class TextWorker(ABC):
     """A `Worker` over texts; `embed` is what the clock is for."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, list[str]] = {}
+        self.texts: dict[str, list[Any]] = {}
         self._rows: dict[str, list[bytes]] = {}
 
     @abstractmethod
-    def embed(self, texts: Sequence[str]) -> Any:
+    def embed(self, texts: Sequence[Any]) -> Any:
         """Vectors of texts, a numpy array [texts, dimensions] in their order."""
 
     def prepare(self, label: str, work: dict[str, Any]) -> None:
