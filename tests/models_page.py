@@ -105,10 +105,18 @@ backbones), ConvNeXt's DINOv3, and C-RADIO and others that come with code of the
     "reranker": (
         "Rerankers",
         """A reranker scores pairs of a query and a document: its vector is one number, the logit. Its files tell
-it from the embedder of the same architecture: a class that ends in ForSequenceClassification, LogitScore in
-modules.json, or Qwen3-Reranker's chat template. Names and cards do not; `--family qwen3_reranker` takes a folder
-without a template. Prompts are those of the folder's own chat template where it has one for pairs. A file's key that
-would be another score is done as sentence-transformers does it, or refused by name.""",
+it from the embedder of the same architecture: a class that ends in ForSequenceClassification, modules of a
+`CrossEncoder` (LogitScore, or Pooling with layers after it), or Qwen3-Reranker's chat template. Names and cards do not;
+`--family qwen3_reranker` and `--family bge_gemma_reranker` take a folder whose files do not say. Prompts are those of
+the folder's own chat template where it has one for pairs; a document that is too long is cut before the words that
+follow it. A file's key that would be another score is done as sentence-transformers does it, or refused by name:
+several labels, other activations than `Sigmoid` and `Identity`, listwise rerankers (jina-reranker-v3) and those of
+code of their own (jina-reranker-m0).
+
+A score is on the scale that the files give: `activation_fn` of config_sentence_transformers.json, else of config.json,
+else a sigmoid, which is sentence-transformers' default. With `Identity` it is the logit itself, below 0 and above 1:
+so in ettin-reranker, MS MARCO's, zerank and mxbai-rerank-v2. A scale that a card alone promises (zerank's
+`sigmoid(x / 5)`) is the client's to make; `raw_scores` gives the logit of any of them.""",
     ),
 }
 REFUSED = """

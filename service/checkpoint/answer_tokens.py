@@ -6,6 +6,7 @@ Source: sentence-transformers 6.2, `LogitScore`; transformers 5.24 `PreTrainedMo
 counts, though the configuration ties it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +16,16 @@ from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, reranker_kind
 from service.checkpoint.weight_files import list_weight_files, read_header
 
 HEAD, EMBEDDINGS, CLASSIFIER = "lm_head.weight", "embed_tokens.weight", "score.weight"
-TIED = ("gemma3_text",)
+TIED = ("gemma", "gemma2", "gemma3_text")
 """Model types that are tied where config.json does not say."""
+BOTH_WAYS = "llama_bidirec"
+"""The type of NVIDIA's classifiers, which divide a logit by `temperature`."""
 LOGITS = "causal_logits"
 IDS = ("true_token_id", "false_token_id")
+
+
+YES: Mapping[object, tuple[str, ...]] = {"gemma": ("Yes",)}
+"""The words by whose logits models of a type score without LogitScore, where these are not `yes` and `no`."""
 
 
 class AnswerTokens(NamedTuple):
@@ -34,7 +41,7 @@ class AnswerTokens(NamedTuple):
 
 
 def read_answer_tokens(files: CheckpointFiles) -> AnswerTokens:
-    """Read the ids of LogitScore's config.json, or of `yes` and `no` of tokenizer.json where there is no such file.
+    """Read the ids of LogitScore's config.json, or of the family's words in tokenizer.json where there is no such file.
 
     Raises:
         CheckpointError: an id has no logit, the vocabulary lacks a token, or a file is missing or damaged.
@@ -75,12 +82,14 @@ def _id(files: CheckpointFiles, path: Path, key: str, value: object) -> int:
 def _by_words(files: CheckpointFiles) -> AnswerTokens:
     model = files.read_object("tokenizer.json").get("model")
     vocab = model.get("vocab") if isinstance(model, dict) else None
-    yes, no = (vocab.get(word) if isinstance(vocab, dict) else None for word in AnswerTokens._fields)
-    if type(yes) is not int or type(no) is not int:
+    words = YES.get(files.model_type, ("yes", "no"))
+    found = [token for word in words if isinstance(vocab, dict) and type(token := vocab.get(word)) is int]
+    if len(found) != len(words):
         raise CheckpointError(
-            f"{files.folder / 'tokenizer.json'} lacks `yes` or `no` as a token; a reranker's score is made of both"
+            f"{files.folder / 'tokenizer.json'} lacks {' or '.join(f'`{word}`' for word in words)} as a token, of "
+            "which a reranker's score is made"
         )
-    return AnswerTokens(yes, no)
+    return AnswerTokens(found[0], found[1] if len(found) > 1 else None)
 
 
 def require_logit_score(files: CheckpointFiles) -> AnswerTokens:
@@ -95,6 +104,18 @@ def require_logit_score(files: CheckpointFiles) -> AnswerTokens:
             "tokens that a score is made of are needed"
         )
     return found
+
+
+def read_temperature(files: CheckpointFiles) -> float:
+    """What a logit is divided by; 1 of all but NVIDIA's classifiers.
+
+    Raises:
+        CheckpointError: config.json has another thing than a positive number.
+    """
+    said = files.config.get("temperature", 1.0) if files.model_type == BOTH_WAYS else 1.0
+    if isinstance(said, bool) or not isinstance(said, int | float) or said <= 0:
+        raise CheckpointError(f"{files.folder / 'config.json'} has temperature {said!r}; a positive number is needed")
+    return float(said)
 
 
 def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:

@@ -14,7 +14,11 @@ from service.checkpoint.json_files import CheckpointError
 
 TYPES = "token_type_ids"
 """Name of the numbers of texts among a model's inputs."""
-NUM_TYPES = {"bert": 2, "nomic_bert": 2, "gte": 1}
+NUM_TYPES = {
+    **dict.fromkeys(("bert", "camembert", "electra", "nomic_bert", "roberta", "xlm-roberta"), 2),
+    "gte": 1,
+    "deberta-v2": 0,
+}
 """`type_vocab_size` by default, of the model types whose embeddings read the numbers."""
 
 

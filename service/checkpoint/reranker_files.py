@@ -17,7 +17,7 @@ from service.checkpoint.json_files import ABOUT_MODEL, MODEL, CheckpointError, c
 from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
-from service.checkpoint.sentence_settings import PairSettings, find_settings, read_pair_settings
+from service.checkpoint.sentence_settings import FEATURES, PairSettings, find_settings, read_pair_settings
 from service.checkpoint.tokenizer_settings import check_tokenizer_settings
 
 Activation = Literal["sigmoid", "identity"]
@@ -71,7 +71,8 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     """Read all of them.
 
     Args:
-        task: sentence-transformers' name of what the architecture does: `sequence-classification`, `text-generation`.
+        task: sentence-transformers' name of what the Transformer does: `sequence-classification`, `text-generation`,
+            or `feature-extraction`, whose modules are read elsewhere (`score_modules.py`).
 
     Raises:
         CheckpointError: one is damaged, or asks for what is not supported.
@@ -80,7 +81,8 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     names = files.optional(NAMES) if saved else {}
     if saved:
         check_keys(files.folder / NAMES, names, (*MODEL, *ABOUT_MODEL, *OF_CROSS_ENCODER))
-        _check_modules(files)
+        if task != FEATURES:
+            _check_modules(files)
         settings = read_pair_settings(files, task)
     else:
         settings = PairSettings(path=NAMES, template={})

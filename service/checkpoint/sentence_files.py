@@ -9,6 +9,7 @@ Source: sentence-transformers 6.2 (`Transformer`, `Pooling`, `_load_default_modu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, colbert_form, read_colbert
@@ -197,6 +198,15 @@ def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Po
     folder = next((module.folder for module in modules if module.kind == "Pooling"), None)
     if folder is None:
         return _default_pooling(config)
+    return read_pooling(folder)
+
+
+def read_pooling(folder: Path) -> Pooling:
+    """What a Pooling module's file says.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or asks for what is not supported.
+    """
     path = folder / "config.json"
     if not path.is_file():
         raise CheckpointError(

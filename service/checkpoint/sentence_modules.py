@@ -29,8 +29,8 @@ ORDER = ("StaticEmbedding", "Transformer", "Pooling", "Dense", "Normalize")
 stands for Transformer and Pooling."""
 FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
 """Kinds that compute other vectors of those that they are given, whatever package they are of."""
-POOLED = "sentence_embedding"
-"""Name, in sentence-transformers, of the feature that modules after the pooling read and write."""
+POOLED, SCORES = "sentence_embedding", "scores"
+"""Names, in sentence-transformers, of the feature that modules after the pooling read and write, and of scores."""
 PACKAGE = re.compile(
     r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\."
     rf"(?P<kind>{'|'.join(ORDER)})"
@@ -71,6 +71,24 @@ class DenseConfig:
     bias: bool
     activation: str
     has_residual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NormConfig:
+    """A layer norm over a pooled vector.
+
+    Attributes:
+        folder: where its weights are.
+        in_features: length of the vector.
+    """
+
+    folder: Path
+    in_features: int
+
+    @property
+    def out_features(self) -> int:
+        """The same."""
+        return self.in_features
 
 
 def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
@@ -147,11 +165,12 @@ def refuse_further_modules(folder: Path) -> None:
         )
 
 
-def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
+def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool = False) -> DenseConfig:
     """The configuration of a Dense module.
 
     Args:
         read: what it reads and writes, by sentence-transformers' name.
+        makes_scores: it writes a reranker's scores instead.
 
     Raises:
         CheckpointError: its config.json asks for something else than `DenseConfig` holds.
@@ -162,14 +181,15 @@ def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.nn.") or name not in ACTIVATIONS:
         raise CheckpointError(f"{path} has activation_function {activation!r}; supported: {', '.join(ACTIVATIONS)}")
-    for key in ("module_input_name", "module_output_name"):
-        if config.get(key) not in (None, read):
-            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {read!r}")
+    supported = {"module_input_name": (read, None), "module_output_name": (SCORES,) if makes_scores else (read, None)}
+    for key, values in supported.items():
+        if config.get(key) not in values:
+            raise CheckpointError(f"{path} has {key} {config.get(key)!r}; supported: {values[0]!r}")
     check_keys(path, config, DENSE)
     has_residual = config.get("use_residual", False)
     if has_residual not in (False, True):
         raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: true, false")
-    sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
+    sizes = [positive_of(path, config, key) for key in ("in_features", "out_features")]
     return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
 
 
@@ -190,7 +210,12 @@ def check_normalize(folder: Path, read: str = POOLED) -> bool:
     return True
 
 
-def _size(path: Path, config: Mapping[str, Any], key: str) -> int:
+def positive_of(path: Path, config: Mapping[str, Any], key: str) -> int:
+    """A positive integer of a module's file.
+
+    Raises:
+        CheckpointError: it is none.
+    """
     value = config.get(key)
     if type(value) is not int or value < 1:
         raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")

@@ -26,13 +26,14 @@ SETTINGS = tuple(
 PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 """Supported input and output of embedders; absent means the same. Chat models have `message` here."""
 LOGITS = {"method": "forward", "method_output_name": "logits"}
+STATES = PLAIN_TEXT["text"]
 """Output of SPLADE and of rerankers, whose texts may become messages."""
 OF_TOKENS = ("query_expansion", "query_length", "document_length")
 """For late interaction."""
 
-CLASSIFICATION, GENERATION = "sequence-classification", "text-generation"
-"""Tasks by which a reranker's scores are made."""
-OUTPUTS = {CLASSIFICATION: "scores", GENERATION: "causal_logits"}
+CLASSIFICATION, GENERATION, FEATURES = "sequence-classification", "text-generation", "feature-extraction"
+"""Tasks by which a reranker's scores are made; of the last by modules after its Transformer."""
+OUTPUTS = {CLASSIFICATION: "scores", GENERATION: "causal_logits", FEATURES: "token_embeddings"}
 """The task to the name of what its Transformer gives."""
 WITHOUT_EFFECT = (*OF_TOKENS, "unpad_inputs", "backend")
 """Keys by which no score changes: pairs have no side of their own."""
@@ -210,10 +211,11 @@ def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
     name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}
     content |= {newer: content.pop(older) for newer, older in OLD_NAMES.items() if older in content}
     at = f"{files.folder / name} has"
-    _expect(at, content, "transformer_task", task, default="feature-extraction")
-    modalities = content.pop("modality_config", {"text": LOGITS})
+    _expect(at, content, "transformer_task", task, default=FEATURES)
+    output = STATES if task == FEATURES else LOGITS
+    modalities = content.pop("modality_config", {"text": output})
     _expect(at, content, "module_output_name", OUTPUTS[task], default=OUTPUTS[task])
-    message = _message(at, modalities)
+    message = _message(at, modalities, output)
     template = _template(at, content.pop("processing_kwargs", {}))
     given = content.pop(PROCESSOR, {})
     same = [key for key, value in content.get(CONFIG, {}).items() if files.config.get(key) == value]
@@ -234,12 +236,12 @@ def _expect(at: str, content: dict[str, Any], key: str, supported: str, *, defau
         raise CheckpointError(f"{at} {key} {said!r}; supported for this reranker: {supported!r}")
 
 
-def _message(at: str, modalities: Any) -> Mapping[str, Any] | None:
+def _message(at: str, modalities: Any, output: Mapping[str, str]) -> Mapping[str, Any] | None:
     """Return the form in which a pair becomes messages; a pair of texts has no other kind of input."""
     for kind, given in modalities.items() if isinstance(modalities, dict) else [("", modalities)]:
         known = {key: value for key, value in given.items() if key != "format"} if isinstance(given, dict) else given
-        if kind not in ("text", "message") or known != LOGITS:
-            raise CheckpointError(f"{at} modality_config {modalities!r}; supported: text and message, each {LOGITS!r}")
+        if kind not in ("text", "message") or known != output:
+            raise CheckpointError(f"{at} modality_config {modalities!r}; supported: text and message, each {output!r}")
     message: Mapping[str, Any] | None = modalities.get("message")
     return message
 

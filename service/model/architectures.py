@@ -36,9 +36,10 @@ from service.checkpoint.image_processor import DINOV3, processor_class, read_sca
 from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
+from service.checkpoint.score_modules import read_score_modules
 from service.checkpoint.sentence_files import cuts_unit_vectors
 from service.checkpoint.sentence_modules import DenseConfig
-from service.checkpoint.sentence_settings import CLASSIFICATION
+from service.checkpoint.sentence_settings import CLASSIFICATION, FEATURES
 from service.checkpoint.sparse_files import WEIGHT, read_splade
 from service.checkpoint.weight_files import SINGLE
 from service.errors import ModelError
@@ -151,12 +152,20 @@ def _splade(one: Source) -> Model:
     return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole), SparseHead(whole, how, table))
 
 
+def _separator(folder: Path, task: str) -> int | None:
+    """The first token between two texts of different types; None where all are of one, as in a chat template's text."""
+    files = CheckpointFiles(folder)
+    if read_reranker_files(files, task).messages is not None:
+        return None
+    template = read_pair_template(files)
+    return template.between[0] if template.has_types else None
+
+
 def _cross_encoder(one: Source) -> Model:
-    whole, files = one.stock(AutoModelForSequenceClassification, attention=None), CheckpointFiles(one.folder)
-    separator = None
-    if read_reranker_files(files, CLASSIFICATION).messages is None:  # else it is one text, by a chat template
-        template = read_pair_template(files)
-        separator = template.between[0] if template.has_types else None
+    whole, separator = (
+        one.stock(AutoModelForSequenceClassification, attention=None),
+        _separator(one.folder, CLASSIFICATION),
+    )
     pools_rows = getattr(whole, "classifier_pooling", None) == "late"
     head = PooledHead(one.pooling, ClassifierModules(whole), pools_rows=pools_rows)
     return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole, separator), head)
@@ -166,6 +175,13 @@ def _static(one: Source) -> Model:
     own = StaticRows.load(one.folder, one.device)
     backbone = own if one.dtype is None else own.cast(one.dtype)
     return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
+def _modular_reranker(one: Source) -> Model:
+    stock = one.stock(AutoModel, attention=None, may_lack="pooler.")
+    backbone = TextEncoder(stock, separator=_separator(one.folder, FEATURES))
+    layers = read_score_modules(one.folder).layers
+    return Model(backbone, PooledHead(one.pooling, DenseModules.of(layers, one.device, backbone.width)))
 
 
 def _text_judge(one: Source) -> Model:
@@ -263,6 +279,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "splade": _splade,
     "cross_encoder": _cross_encoder,
     "static": _static,
+    "modular_reranker": _modular_reranker,
     "text_judge": _text_judge,
     "qwen3_vl": _qwen3_vl,
     "qwen3_vl_reranker": _qwen3_vl_reranker,

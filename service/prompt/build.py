@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
-from service.prompt.cutting import Cutting
+from service.prompt.cutting import Cutting, cut_end
 from service.prompt.late_chunking import LateChunks
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.plain_texts import MAX_REPEATED_CHARS, NUM_REPEATED, PlainTexts, TextFrame, frame_pieces
@@ -26,6 +26,8 @@ from service.prompt.tokenizer_check import check_tokenizer
 from service.prompt.truncation import Fixed, Side, TokenBudget, Truncation
 
 NO_TURNS = "The conversation has 0 turns; at least one with text, an image or a video is needed."
+FILLERS = ("0", "1 2 3 4")
+"""Texts in the place of a client's, which share no token at their ends."""
 OPEN_AND_CLOSED = (
     "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens a new "
     "turn, the second leaves the last one open."
@@ -41,6 +43,8 @@ class PromptBuffer:
     cuttable: list[range] = field(default_factory=list)
     """Token ids that truncation may remove, ascending: a run for each text."""
     truncated: bool = False
+    closing: tuple[int, str] = (0, "")
+    """Words of the template right after the last text that may be cut, and the place after their tokens."""
 
     def truncate(self, budget: TokenBudget, cutting: Cutting) -> None:
         """Cut to the budget's limit, which the prompt exceeds; later images move left.
@@ -141,8 +145,10 @@ class PromptBuilder:
         if num_most > limit:
             self._refuse_hopeless(pieces, has_ends, budget)
         buffer = self._tokenize(pieces, has_ends, budget)
-        if len(buffer.token_ids) > limit:
+        if (num_tokens := len(buffer.token_ids)) > limit:
             buffer.truncate(budget, self._profile.cutting)
+            if self._profile.cutting is cut_end:
+                self._close(buffer, num_tokens - len(buffer.token_ids))
         if (unread_id := self._tokenizer.unread_id) >= 0:
             buffer.token_ids = [one for one in buffer.token_ids if one != unread_id]
         if is_text and self._profile.padding.num_tokens:
@@ -241,6 +247,7 @@ class PromptBuilder:
                     piece.text, piece.user_start, stop, parse_special=self._strict
                 )
                 buffer.cuttable.append(range(first + own.start, first + own.stop))
+                buffer.closing = (first + len(token_ids), piece.text[stop:])
             else:  # the template's own words, and instructions, which most requests have in common
                 repeats = len(piece.text) <= MAX_REPEATED_CHARS
                 token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
@@ -250,6 +257,19 @@ class PromptBuilder:
         if has_ends:
             buffer.token_ids += self._tokenizer.tail_token_ids
         return buffer
+
+    def _close(self, buffer: PromptBuffer, num_cut: int) -> None:
+        """Write the words after a text that was cut as they are tokenized after any: their first may have joined it.
+
+        Source: sentence-transformers 6.2 `Transformer._chat_template_suffix_ids`.
+        """
+        (stop, words), tail = buffer.closing, list[int]()
+        for pair in zip(*(reversed(self._repeated(filler + words)) for filler in FILLERS), strict=False):
+            if pair[0] != pair[1]:
+                break
+            tail.insert(0, pair[0])
+        stop -= num_cut
+        buffer.token_ids[stop - len(tail) : stop] = tail
 
     def _token_ids(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, parse_special=self._strict).ids

@@ -42,6 +42,14 @@ def cut_longest(token_ids: Sequence[int], texts: Sequence[range], num_excess: in
     ]
 
 
+def cut_second(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+    """Of two texts the second, so that a query stays whole.
+
+    Source: the model card of bge-reranker-v2-gemma, `only_second`.
+    """
+    return cut_text(token_ids, texts[1:], num_excess, side)
+
+
 def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
     """Of query and document in one text: the end.
 

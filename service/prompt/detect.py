@@ -24,7 +24,7 @@ TYPES = {
     for name in family.model_types
 }
 """model_type of config.json to which models these are."""
-OF_TEXT = ("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2")
+OF_TEXT = ("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2", "modular_reranker")
 """Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
 CLASSIFIER_HEAD = re.compile(r"(?:score|classifier|pre_classifier)\.")
 """Beginnings of its tensors' names."""

@@ -1,6 +1,6 @@
-"""The Dense modules of a sentence-transformers checkpoint, in float32, over pooled states or over those of tokens."""
+"""The Dense and LayerNorm modules of a sentence-transformers checkpoint, in float32, over pooled states or tokens'."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.sentence_files import cuts_unit_vectors
-from service.checkpoint.sentence_modules import DenseConfig, list_modules, read_dense
+from service.checkpoint.sentence_modules import DenseConfig, NormConfig, list_modules, read_dense
 from service.errors import ModelError
 
 _FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -41,6 +41,11 @@ class Dense:
     has_residual: bool = False
     residual: torch.Tensor | None = None
 
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """All weights."""
+        return tuple(tensor for tensor in (self.weight, self.bias, self.residual) if tensor is not None)
+
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[rows, in_features]` to `[rows, out_features]`."""
         result = _FUNCTIONS[self.activation](functional.linear(vectors, self.weight, self.bias))
@@ -49,8 +54,30 @@ class Dense:
         return result + (vectors if self.residual is None else functional.linear(vectors, self.residual))
 
 
+@dataclass(frozen=True, slots=True)
+class NormLayer:
+    """``(x - mean) / sqrt(variance + 1e-5) · weight + bias``.
+
+    Attributes:
+        weight: `[width]`, float32.
+        bias: likewise.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """All weights."""
+        return self.weight, self.bias
+
+    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
+        """`[rows, width]` to the same."""
+        return functional.layer_norm(vectors, self.weight.shape, self.weight, self.bias)
+
+
 class DenseModules:
-    """`Modules`: all Dense modules of a checkpoint, one after the other; without any it gives back what it got.
+    """`Modules`: all such modules of a checkpoint, one after the other; without any it gives back what it got.
 
     Where the files cut vectors that have length 1 it brings them to it.
 
@@ -60,14 +87,12 @@ class DenseModules:
         does_nothing: there is no layer, and no length to bring to 1.
     """
 
-    def __init__(self, layers: Sequence[Dense], width: int, *, normalizes: bool = False) -> None:
+    def __init__(self, layers: Sequence[Dense | NormLayer], width: int, *, normalizes: bool = False) -> None:
         self._layers = layers
         self._normalizes = normalizes
         self.does_nothing = not layers and not normalizes
         self.hidden_size = layers[-1].weight.shape[0] if layers else width
-        every = [tensor for layer in layers for tensor in (layer.weight, layer.bias, layer.residual)]
-        weights = [tensor for tensor in every if tensor is not None]
-        self.num_parameters = sum(tensor.numel() for tensor in weights)
+        self.num_parameters = sum(tensor.numel() for layer in layers for tensor in layer.tensors)
 
     @classmethod
     def load(cls, folder: Path, device: torch.device, width: int) -> "DenseModules":
@@ -82,7 +107,7 @@ class DenseModules:
     @classmethod
     def of(
         cls,
-        configs: Sequence[DenseConfig],
+        configs: Sequence[DenseConfig | NormConfig],
         device: torch.device,
         width: int,
         *,
@@ -105,7 +130,12 @@ class DenseModules:
                     "internal_error", f"{config.folder.name} takes {config.in_features} numbers, but gets {width}"
                 )
             width = config.out_features
-        layers = [_load(config, device, is_among_others=is_among_others) for config in configs]
+        layers = [
+            _load_norm(config, device)
+            if isinstance(config, NormConfig)
+            else _load(config, device, is_among_others=is_among_others)
+            for config in configs
+        ]
         return cls(layers, width, normalizes=normalizes)
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
@@ -117,20 +147,32 @@ class DenseModules:
 
 
 def _load(config: DenseConfig, device: torch.device, *, is_among_others: bool) -> Dense:
-    path = config.folder / "model.safetensors"
-    if not path.is_file():
-        raise ModelError("internal_error", f"{config.folder.name} has no model.safetensors; no other format is loaded")
     expected: dict[str, tuple[int, ...]] = {"linear.weight": (config.out_features, config.in_features)}
     if config.bias:
         expected["linear.bias"] = (config.out_features,)
     if config.has_residual and config.in_features != config.out_features:
         expected["residual.weight"] = expected["linear.weight"]
+    weights = _read(config.folder, expected, device, is_among_others=is_among_others)
+    bias, residual = weights.get("linear.bias"), weights.get("residual.weight")
+    return Dense(weights["linear.weight"], bias, config.activation, config.has_residual, residual)
+
+
+def _load_norm(config: NormConfig, device: torch.device) -> NormLayer:
+    shape = (config.in_features,)
+    weights = _read(config.folder, {"norm.weight": shape, "norm.bias": shape}, device, is_among_others=False)
+    return NormLayer(weights["norm.weight"], weights["norm.bias"])
+
+
+def _read(
+    folder: Path, expected: Mapping[str, tuple[int, ...]], device: torch.device, *, is_among_others: bool
+) -> dict[str, torch.Tensor]:
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise ModelError("internal_error", f"{folder.name} has no model.safetensors; no other format is loaded")
     with safe_open(path, "pt") as file:
         names = [name for name in file.keys() if name in expected or not is_among_others]  # noqa: SIM118  # no mapping
         tensors = {name: file.get_tensor(name) for name in names}
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if shapes != expected:
-        raise ModelError("internal_error", f"{config.folder.name} has tensors {shapes}, expected {expected}")
-    weights = {name: tensor.to(device, torch.float32) for name, tensor in tensors.items()}
-    bias, residual = weights.get("linear.bias"), weights.get("residual.weight")
-    return Dense(weights["linear.weight"], bias, config.activation, config.has_residual, residual)
+        raise ModelError("internal_error", f"{folder.name} has tensors {shapes}, expected {expected}")
+    return {name: tensor.to(device, torch.float32) for name, tensor in tensors.items()}

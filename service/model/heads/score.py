@@ -12,16 +12,17 @@ import torch
 from safetensors import safe_open
 from torch.nn import GELU, ReLU
 from transformers import PreTrainedModel
+from transformers.activations import ACT2FN
 
-from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens
+from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens, read_temperature
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_kind import reranker_kind
 from service.model.heads.dense_modules import Dense, DenseModules
 
 
 def answer_modules(folder: Path, device: torch.device, dtype: torch.dtype) -> DenseModules:
-    """The product of a state with the row that `load_answer_row` gives."""
-    row = load_answer_row(folder, device, dtype)
+    """The product of a state with the row that `load_answer_row` gives, over a temperature."""
+    row = load_answer_row(folder, device, dtype) / read_temperature(CheckpointFiles(folder))
     return DenseModules([Dense(row[None], None, "Identity")], len(row))
 
 
@@ -55,6 +56,11 @@ def load_answer_row(folder: Path, device: torch.device, dtype: torch.dtype) -> t
 
 MODULES: Mapping[str, Callable[[Any], Sequence[torch.nn.Module]]] = {
     "ModernBertForSequenceClassification": lambda whole: (whole.head, whole.classifier),
+    "DebertaV2ForSequenceClassification": lambda whole: (
+        whole.pooler.dense,
+        ACT2FN[whole.config.pooler_hidden_act],
+        whole.classifier,
+    ),
     "DistilBertForSequenceClassification": lambda whole: (whole.pre_classifier, ReLU(), whole.classifier),
     "EuroBertForSequenceClassification": lambda whole: (whole.dense, GELU(), whole.classifier),
 }

@@ -219,13 +219,17 @@ class TextEncoder(Backbone):
         ).last_hidden_state
         return states[0]
 
-    def _grouped(self, token_ids: torch.Tensor, _positions: torch.Tensor, plan: Segments) -> torch.Tensor:
-        """Prompts of equal length in one forward each, `[total_tokens, width]`."""
+    def _grouped(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
+        """Prompts of equal length in one forward each, `[total_tokens, width]`; types as `_forward` has them."""
         states: list[torch.Tensor] = []
+        types = position_ids[1:].to(self.device)
         for group in plan.groups:
-            prompts = token_ids[group.start : group.stop].view(group.num_segments, group.num_tokens)
-            parts = torch.split(prompts, max(1, GROUP_TOKENS // group.num_tokens))
-            states += [self.stock(input_ids=ids).last_hidden_state.flatten(0, 1) for ids in parts]
+            num_tokens = group.num_tokens
+            for start in range(group.start, group.stop, step := max(1, GROUP_TOKENS // num_tokens) * num_tokens):
+                part = slice(start, min(start + step, group.stop))
+                more = {"token_type_ids": types[0, part].view(-1, num_tokens)} if len(types) else {}
+                made = self.stock(input_ids=token_ids[part].view(-1, num_tokens), **more).last_hidden_state
+                states.append(made.flatten(0, 1))
         return torch.cat(states)
 
     def probes(self) -> Sequence[Probe]:

@@ -34,11 +34,15 @@ CLASSES: Mapping[str, str] = {
     "nomic_bert": "NomicBertForSequenceClassification",
     "jina_embeddings_v3": "JinaEmbeddingsV3ForSequenceClassification",
     "eurobert": "EuroBertForSequenceClassification",
+    "camembert": "CamembertForSequenceClassification",
+    "deberta-v2": "DebertaV2ForSequenceClassification",
+    "electra": "ElectraForSequenceClassification",
 }
 """model_type to the class (`service/model/heads/score.py` finds its head)."""
 NUM_SEPARATORS: Mapping[str, int] = {
     **dict.fromkeys(("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"), 1),
-    **dict.fromkeys(("MPNetTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer"), 2),
+    "DebertaV2Tokenizer": 1,
+    **dict.fromkeys(("CamembertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer"), 2),
 }
 """Classes that put so many separators between two texts, whatever tokenizer.json says."""
 POOLINGS: Mapping[str, Mapping[object, Pooling]] = {
@@ -76,7 +80,7 @@ def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
     Raises:
         CheckpointError: config.json names another.
     """
-    name, known = architecture(files), classes[str(files.model_type)]
+    name, known = architecture(files), classes.get(str(files.model_type), "none")
     if name != known:
         raise CheckpointError(
             f"{files.folder / 'config.json'} has architectures {files.config.get('architectures')!r}; supported of a "
@@ -140,7 +144,8 @@ def _pooling(files: CheckpointFiles) -> Pooling:
 FAMILIES = {
     "cross_encoder": Family(
         model_types=tuple(CLASSES),
-        about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM, gte-reranker-modernbert",
+        about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM and ELECTRA, mxbai-rerank-v1, "
+        "gte-reranker-modernbert",
         make_profile=make_profile,
         # not where other modules follow it: then an embedder was made of it
         is_of=lambda files: reranker_kind(files) == "classifier",

@@ -33,7 +33,7 @@ def make_decoder_profile(files: CheckpointFiles, *, is_known: bool = False, **op
         CheckpointError: files are missing, damaged, contradict each other, or leave open which tokens see each other.
     """
     if not is_known:
-        _check_direction(files)
+        check_direction(files)
     profile = make_text_profile(files, **options)
     said = files.config.get("pooling")
     if said is None:
@@ -48,19 +48,26 @@ def make_decoder_profile(files: CheckpointFiles, *, is_known: bool = False, **op
     return replace(profile, pooling=POOLINGS[said])
 
 
-def _check_direction(files: CheckpointFiles) -> None:
-    """Refuse a folder whose own code may have another mask than transformers' class, or a flag that it half reads."""
+def check_direction(files: CheckpointFiles, auto: str = "AutoModel") -> None:
+    """Refuse a folder whose own code may have another mask than transformers' class, or a flag that it half reads.
+
+    Args:
+        auto: name in `auto_map` under which its model is loaded.
+
+    Raises:
+        CheckpointError: it is such a folder.
+    """
     config = files.config
     is_causal, own = config.get(CAUSAL), config.get("auto_map")
     if not isinstance(is_causal, bool | None):
         raise CheckpointError(f"config.json has {CAUSAL} {is_causal!r}; true or false is needed")
     reads_both_ways = files.model_type == READS_BOTH_WAYS and config.get(BOTH_WAYS) is not None
-    of_own = own.get("AutoModel") if isinstance(own, dict) else None
+    of_own = own.get(auto) if isinstance(own, dict) else None
     if of_own is None and not _is_stock(files):
         of_own = architecture(files)
     if of_own is not None and is_causal is None and not reads_both_ways:
         raise CheckpointError(
-            f"config.json names code of its own for AutoModel ({of_own!r}), which is never run here, and has "
+            f"config.json names code of its own for {auto} ({of_own!r}), which is never run here, and has "
             f"no {CAUSAL}: whether tokens see those after them is not known. Say so there: false for both directions"
         )
     if config.get(BOTH_WAYS) and is_causal is not False and not reads_both_ways:

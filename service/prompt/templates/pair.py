@@ -92,7 +92,7 @@ class FramedPair:
     prompt: str = ""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """The pieces in order; query and document are cuttable unless words stand after the last of them.
+        """The pieces in order; query and document are cuttable, and what stands between them in one piece.
 
         Raises:
             InputError: `invalid_request` for an instruction without a place, or other turns than a pair's. The caller
@@ -107,21 +107,15 @@ class FramedPair:
             )
         parts = self.instructed if instruction and self.instructed is not None else self.bare
         texts: dict[Role, str] = {"system": instruction, "query": query.text, "document": document.text}
-        may_cut = _ends_in_text(parts)
-        return [TokenPiece(part) if isinstance(part, int) else _piece(part, texts, may_cut=may_cut) for part in parts]
+        return [TokenPiece(part) if isinstance(part, int) else _piece(part, texts) for part in parts]
 
 
-def _piece(run: Run, texts: Mapping[Role, str], *, may_cut: bool) -> TextPiece:
-    """One text of a run; what a client wrote begins at its first place."""
+def _piece(run: Run, texts: Mapping[Role, str]) -> TextPiece:
+    """One text of a run; what a client wrote reaches from its first place to its last."""
     written = [part if isinstance(part, str) else part.fill(texts[part.role]) for part in run]
-    first = next((place for place, part in enumerate(run) if isinstance(part, Slot)), None)
-    if first is None:
+    places = [place for place, part in enumerate(run) if isinstance(part, Slot)]
+    if not places:
         return TextPiece("".join(written))
     is_of_pair = any(isinstance(part, Slot) and part.role != "system" for part in run)
-    return TextPiece("".join(written), user_start=len("".join(written[:first])), cuttable=may_cut and is_of_pair)
-
-
-def _ends_in_text(parts: Sequence[int | Run]) -> bool:
-    """True if a special token stands right after the last text: words there would be cut together with it."""
-    runs = [part for part in parts if isinstance(part, tuple) and any(isinstance(one, Slot) for one in part)]
-    return isinstance(runs[-1][-1], Slot)
+    before, after = (len("".join(part)) for part in (written[: places[0]], written[places[-1] + 1 :]))
+    return TextPiece("".join(written), before, cuttable=is_of_pair, num_after=after if is_of_pair else 0)

@@ -11,11 +11,14 @@ from tokenizers import Tokenizer
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
+    Gemma2Config,
     Gemma3TextConfig,
+    GemmaConfig,
     LlamaConfig,
     MistralConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
+    Qwen2Config,
     Qwen3Config,
 )
 
@@ -27,7 +30,7 @@ from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, t
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
 from tests.models.omni.checkpoints import make_checkpoint as make_omni
-from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge
+from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge, make_modular
 from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
 from tests.models.reranker.test_qwen3_vl_files import copied
 from tests.models.sparse.checkpoints import inference_free, splade
@@ -85,6 +88,25 @@ STRUCTURED = """<|im_start|>user
 {{ (messages | selectattr("role", "eq", "document") | first).content[0].text }}<|im_end|>
 <|im_start|>assistant
 """
+MXBAI = """<|im_start|>system
+You are a helpful assistant.<|im_end|>
+<|im_start|>user
+query: {{ (messages | selectattr("role", "eq", "query") | first).content }}
+document: {{ (messages | selectattr("role", "eq", "document") | first).content }}
+You are a search relevance expert: give your binary relevance judgment (0 for not relevant, 1 for relevant).
+Relevance:<|im_end|>
+<|im_start|>assistant
+"""
+"""mxbai-rerank-v2's: words stand after the document, which is cut before them."""
+BGE = """{{ bos_token }}A: {{ (messages | selectattr("role", "eq", "query") | first).content }}
+B: {{ (messages | selectattr("role", "eq", "document") | first).content }}
+Given a query A and a passage B, determine whether the passage contains an answer: 'Yes' or 'No'."""
+"""bge-reranker-v2-gemma's as a chat template."""
+CTXL = """Check whether a given document contains information helpful to answer the query.
+<Document> {{ (messages | selectattr("role", "eq", "document") | first).content }}
+<Query> {{ (messages | selectattr("role", "eq", "query") | first).content \
+}}{% for message in messages if message.role == "system" %} {{ message.content }}{% endfor %} ??"""
+"""ctxl-rerank-v2's: the query stands behind the document."""
 QWEN_NAMES = {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
 
 
@@ -157,9 +179,23 @@ def _llama_tokenizer() -> Tokenizer:
     return Tokenizer.from_str(json.dumps(content))
 
 
+def _gemma_tokenizer() -> Tokenizer:
+    """Gemma's has `Yes` as a token; the small one is given it in the place of another."""
+    made = byte_fallback([*GEMMA_TOKENS, "<|im_start|>", "<|im_end|>"], "<bos>", "<eos>")
+    content = json.loads(made.to_str())
+    vocab: dict[str, int] = content["model"]["vocab"]
+    vocab["Yes"] = vocab.pop("<0x01>")
+    return Tokenizer.from_str(json.dumps(content))
+
+
 DECODERS: dict[str, tuple[Callable[[dict[str, Any]], PreTrainedConfig], Callable[[], Tokenizer], dict[str, str]]] = {
     "qwen3": (
         lambda sizes: Qwen3Config(**sizes, num_key_value_heads=2, head_dim=16, pad_token_id=0, eos_token_id=0),
+        lambda: byte_level(QWEN_TOKENS, None, None),
+        QWEN_NAMES,
+    ),
+    "qwen2": (
+        lambda sizes: Qwen2Config(**sizes, num_key_value_heads=2, pad_token_id=0, eos_token_id=0),
         lambda: byte_level(QWEN_TOKENS, None, None),
         QWEN_NAMES,
     ),
@@ -168,6 +204,18 @@ DECODERS: dict[str, tuple[Callable[[dict[str, Any]], PreTrainedConfig], Callable
         lambda sizes: MistralConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=24, pad_token_id=1),
         _llama_tokenizer,
         LLAMA_NAMES,
+    ),
+    "gemma": (
+        lambda sizes: GemmaConfig(**sizes, num_key_value_heads=1, head_dim=16),
+        _gemma_tokenizer,
+        GEMMA_NAMES,
+    ),
+    "gemma2": (
+        lambda sizes: Gemma2Config(
+            **sizes, num_key_value_heads=1, head_dim=16, query_pre_attn_scalar=16, sliding_window=33
+        ),
+        _gemma_tokenizer,
+        GEMMA_NAMES,
     ),
     "gemma3_text": (
         lambda sizes: Gemma3TextConfig(
@@ -178,23 +226,35 @@ DECODERS: dict[str, tuple[Callable[[dict[str, Any]], PreTrainedConfig], Callable
             sliding_window=33,
             layer_types=["sliding_attention", "sliding_attention", "full_attention"],
         ),
-        lambda: byte_fallback([*GEMMA_TOKENS, "<|im_start|>", "<|im_end|>"], "<bos>", "<eos>"),
+        _gemma_tokenizer,
         GEMMA_NAMES,
     ),
 }
+
+
+def _qwen2_judge(folder: Path) -> None:
+    """mxbai-rerank-v2's form."""
+    _decoder("qwen2", is_generator=True)(folder)
+    write(TEMPLATE, MXBAI)(folder)
+    saved()(folder)
+    write(SCORE, {"true_token_id": 20, "false_token_id": 19})(folder)
+
 
 BASES: dict[str, Callable[[Path], object]] = {
     **{name: partial(make_checkpoint, name) for name in RECIPES},
     "stock bert": partial(stock, "bert"),
     **{
-        f"{name} pairs": partial(make_cross_encoder, name) for name in ("bert", "bert_older", "xlm_roberta", "eurobert")
+        f"{name} pairs": partial(make_cross_encoder, name)
+        for name in ("bert", "bert_older", "xlm_roberta", "eurobert", "camembert", "deberta_v2", "electra")
     },
     **{f"{name}, saved": _saved(name) for name in ("bert", "bert_older", "xlm_roberta", "modernbert_mean", "eurobert")},
     "judge, saved": _judge,
+    "qwen2 judge, saved": _qwen2_judge,
     "judge": lambda folder: make_judge(folder, is_tied=True),
     "qwen3 reranker": lambda folder: make_judge(folder, is_tied=True, template=QWEN3_RERANKER),
     **{f"{name} classifier": _decoder(name) for name in DECODERS},
-    **{f"{name} generator": _decoder(name, is_generator=True) for name in ("llama", "mistral", "gemma3_text")},
+    **{f"{name} generator": _decoder(name, is_generator=True) for name in DECODERS},
+    "ettin": partial(make_modular, "modernbert_cls"),
     "colbert": lambda folder: native("bert", folder, SHAPES["hidden masks"]),
     "pylate": partial(pylate, "bert"),
     "pylate modernbert": partial(pylate, "modernbert"),

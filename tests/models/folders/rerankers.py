@@ -7,12 +7,16 @@ from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from tests.models.folders.bases import (
+    BGE,
     CONFIG,
+    CTXL,
     DENSE,
+    IDENTITY,
     INSTRUCTED,
     LOGIT_SCORE,
     LOGITS,
     MODULES,
+    MXBAI,
     NAMES,
     SCORE,
     SETTINGS,
@@ -131,6 +135,11 @@ def architectures(*names: str, **more: object) -> Edit:
 ARCHITECTURES = [
     Row("BERT's class of tokenizer", "bert pairs", [put(TOKENIZER, tokenizer_class="BertTokenizer")]),
     Row("XLM-R's class of tokenizer", "xlm_roberta pairs", [put(TOKENIZER, tokenizer_class="XLMRobertaTokenizer")]),
+    *(
+        Row(f"{name}'s class of tokenizer", f"{base} pairs", [put(TOKENIZER, tokenizer_class=name)])
+        for base, name in (("camembert", "CamembertTokenizer"), ("deberta_v2", "DebertaV2Tokenizer"),
+                           ("electra", "ElectraTokenizer"))
+    ),
     Row("one separator by the file alone", "xlm_roberta pairs", [joined_by_one]),
     Row("one separator, and a class that puts two", "xlm_roberta pairs",
         [joined_by_one, put(TOKENIZER, tokenizer_class="XLMRobertaTokenizer")],
@@ -163,8 +172,14 @@ ARCHITECTURES = [
     Row("a template that ends with the padding token", "qwen3 classifier",
         [write(TEMPLATE, INSTRUCTED + "<|endoftext|>")]),
     Row("a Gemma classifier with a template", "gemma3_text classifier", [write(TEMPLATE, ZERANK + "<|im_start|>")]),
+    Row("a Qwen2 classifier with a template", "qwen2 classifier", [write(TEMPLATE, ZERANK + "<|im_start|>")]),
+    Row("a Gemma 1 classifier with a template", "gemma classifier", [write(TEMPLATE, ZERANK + "<|im_start|>")]),
+    Row("a Gemma 2 classifier with a template", "gemma2 classifier", [write(TEMPLATE, ZERANK + "<|im_start|>")]),
     Row("a bidirectional classifier", "llama classifier", [put(CONFIG, is_causal=False)]),
-    *by_key("llama classifier", CONFIG, pad_token_id=5),
+    *by_key("llama classifier", CONFIG, pad_token_id=5, use_bidirectional_attention=True),
+    Row("a classifier of its own code", "llama classifier",
+        [put(CONFIG, auto_map={"AutoModelForSequenceClassification": "mine.LlamaForSequenceClassification"})],
+        r"config\.json names code of its own for AutoModelForSequenceClassification"),
     Row("named as no reranker", "qwen3 classifier", [write(TEMPLATE, QWEN3_RERANKER)], folder="Qwen3-Embedding"),
     Row("a class of its own", "bert pairs", [architectures("MyBertForSequenceClassification")],
         r"config\.json has architectures \['MyBertForSequenceClassification'\]"),
@@ -174,21 +189,51 @@ ARCHITECTURES = [
     Row("jina-reranker-m0's architecture", "judge", [architectures("JinaVLForRanking", model_type="qwen2_vl")],
         r"config\.json has architectures \['JinaVLForRanking'\].*a reranker.*Supported rerankers"),
     Row("a classifier of an unknown type", "bert pairs",
-        [architectures("DebertaV2ForSequenceClassification", model_type="deberta-v2")],
-        r"DebertaV2ForSequenceClassification'\].*model_type 'deberta-v2': a reranker"),
-    Row("ettin's modules", BERT,
-        [architectures("BertModel"),
-         modules((TRANSFORMER, ""), ("sentence_transformers.sentence_transformer.modules.pooling.Pooling", "1_Pooling"),
-                 (DENSE, "2_Dense"))],
-        r"modules\.json has Transformer, Pooling, Dense, and .* has model_type 'CrossEncoder'.*a reranker"),
+        [architectures("LongformerForSequenceClassification", model_type="longformer")],
+        r"LongformerForSequenceClassification'\].*model_type 'longformer': a reranker"),
     Row("a cross-encoder without a classifier", BERT, [architectures("BertModel")],
-        rf"{NAMES} has model_type 'CrossEncoder'.*a reranker"),
+        r"modules\.json has Transformer; supported of a cross-encoder of modules"),
     Row("a tensor that no module knows", "bert pairs",
         [tensors(**{"bert.encoder.layer.0.mixer.Wqkv.weight": torch.ones(2, 2)})],
         r"1 tensors that its model does not know: bert\.encoder\.layer\.0\.mixer(?!.*unread_tensors)", at_load=True),
     Row("a classifier's head in an encoder", "bert pairs", [architectures("BertModel")],
         r"'BertModel'.*classifier\.bias"),
     Row("a head without architectures", "bert pairs", [architectures()], r"architectures None.*classifier\.bias"),
+]  # fmt: skip
+
+
+ETTIN, LAST = "ettin", "4_Dense/config.json"
+POOLING, NORM = (
+    f"sentence_transformers.sentence_transformer.modules.{name}" for name in ("pooling.Pooling", "layer_norm.LayerNorm")
+)
+OF_MODULES = [
+    Row("ettin's modules", ETTIN),
+    Row("ettin's modules and Identity", ETTIN, [put(NAMES, activation_fn=IDENTITY)]),
+    Row("modules of an older release's names", ETTIN,
+        [modules(*((f"sentence_transformers.models.{kind}", path) for kind, path in (
+            ("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("LayerNorm", "3_LayerNorm"),
+            ("Dense", "4_Dense"))))]),
+    Row("a length of modules' texts", ETTIN, [put(SETTINGS, max_seq_length=24)]),
+    Row("modules without a layer norm", ETTIN,
+        [modules((TRANSFORMER, ""), (POOLING, "1_Pooling"), (DENSE, "2_Dense"), (DENSE, "4_Dense"))]),
+    Row("modules that end in a layer norm", ETTIN,
+        [modules((TRANSFORMER, ""), (POOLING, "1_Pooling"), (NORM, "3_LayerNorm"))],
+        r"modules\.json has Transformer, Pooling, LayerNorm; supported of a cross-encoder of modules"),
+    Row("a module that is not known", ETTIN,
+        [modules((TRANSFORMER, ""), (POOLING, "1_Pooling"), ("mine.Scale", "s"), (DENSE, "4_Dense"))],
+        r"modules\.json has the module 'mine\.Scale'"),
+    Row("a pooling that is not known", ETTIN, [put("1_Pooling/config.json", pooling_mode="max")],
+        r"1_Pooling/config\.json pools by 'max'"),
+    *by_key(ETTIN, "3_LayerNorm/config.json", eps=1e-3),
+    *by_key(ETTIN, LAST, module_output_name="sentence_embedding", module_input_name="scores"),
+    *by_key(ETTIN, "2_Dense/config.json", module_output_name="scores"),
+    *by_key(ETTIN, NAMES, {"activation_fn": TANH}),
+    *by_key(ETTIN, SETTINGS, transformer_task="fill-mask"),
+    Row("three scores of modules", ETTIN, [put(LAST, out_features=3)], r"4_Dense/config\.json makes 3 scores"),
+    Row("scores of a vector that is none", ETTIN, [put(LAST, module_output_name=None)],
+        r"4_Dense/config\.json has module_output_name None; supported: 'scores'"),
+    Row("a layer norm of another width", ETTIN, [put("3_LayerNorm/config.json", dimension=16)],
+        "3_LayerNorm takes 16 numbers, but gets 32", at_load=True),
 ]  # fmt: skip
 
 
@@ -268,10 +313,23 @@ JUDGES = [
         Row(f"LogitScore on {name}", f"{name} generator",
             [write(TEMPLATE, ZERANK), saved(processing_kwargs=WITH_ANSWER),
              write(SCORE,
-                   {"true_token_id": 300, "false_token_id": 17})]) for name in ("llama", "mistral", "gemma3_text")
+                   {"true_token_id": 300, "false_token_id": 17})])
+        for name in ("llama", "mistral", "gemma", "gemma3_text", "qwen2")
     ),
+    *(
+        Row(f"{name}'s form{f', of {limit} tokens' if limit else ''}", base,
+            [write(TEMPLATE, text), saved(processing_kwargs=WITH_ANSWER), write(SCORE, ids),
+             put(SETTINGS, max_seq_length=limit)]) for limit in (None, 170, 200)
+        for name, base, text, ids in (
+            ("mxbai-rerank-v2", "qwen2 generator", MXBAI, {"true_token_id": 20, "false_token_id": 19}),
+            ("bge-reranker-v2-gemma", "gemma generator", BGE, {"true_token_id": 300}),
+            ("ctxl-rerank-v2", JUDGE, CTXL, {"true_token_id": 0}))
+    ),
+    Row("logits that are capped by default", "gemma2 generator",
+        [write(TEMPLATE, ZERANK), saved(), write(SCORE, {"true_token_id": 300}),
+         put(CONFIG, final_logit_softcapping=None)], r"config\.json has final_logit_softcapping 30\.0"),
     Row("capped logits", "gemma3_text generator",
         [write(TEMPLATE, ZERANK), saved(), write(SCORE, {"true_token_id": 300}),
          put(CONFIG, final_logit_softcapping=30.0)], r"config\.json has final_logit_softcapping 30\.0"),
 ]  # fmt: skip
-RERANKERS = [*ACTIVATIONS, *LENGTHS, *OF_CLASSIFIERS, *ARCHITECTURES, *JUDGES]
+RERANKERS = [*ACTIVATIONS, *LENGTHS, *OF_CLASSIFIERS, *OF_MODULES, *ARCHITECTURES, *JUDGES]

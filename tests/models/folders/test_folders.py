@@ -140,5 +140,5 @@ def test_the_command_models_says_what_the_load_says(
         with pytest.raises(CheckpointError) as refused:
             load_profile(folder, *family[1:])
         assert str(refused.value) in said
-        assert "Supported rerankers: cross-encoders" in said
+        assert "Supported rerankers: " in said
         assert "unread_tensors" not in said

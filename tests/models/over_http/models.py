@@ -35,7 +35,7 @@ from tests.models.over_http.model import (
     part,
     similarity,
 )
-from tests.models.reranker.checkpoints import make_cross_encoder
+from tests.models.reranker.checkpoints import make_cross_encoder, make_modular
 from tests.models.sparse import checkpoints as sparse
 from tests.models.static import checkpoints as static_checkpoints
 from tests.models.text import checkpoints as text
@@ -177,7 +177,7 @@ NOT_OF_RERANKERS: tuple[Refused, ...] = tuple(
 )
 
 
-def cross_encoder(name: str) -> Model:
+def cross_encoder(name: str, make: Callable[[str, Path], Path] = make_cross_encoder) -> Model:
     def reference(folder: Path) -> CrossEncoder:
         return CrossEncoder(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
 
@@ -185,7 +185,7 @@ def cross_encoder(name: str) -> Model:
         return np.array([reference.predict([(query, one) for one in texts]) for query in queries])
 
     return Model(
-        make=made(partial(make_cross_encoder, name), reference, name),
+        make=made(partial(make, name), reference, name),
         card={"endpoints": ["rerank"]},
         kind="score",
         scores=scores,
@@ -399,6 +399,8 @@ MODELS: dict[str, Model] = {
     ),
     "a cross-encoder": cross_encoder("bert"),
     "a cross-encoder of pairs": cross_encoder("xlm_roberta"),
+    "a cross-encoder of modules": cross_encoder("modernbert_cls", make_modular),
+    "a cross-encoder that runs by equal lengths": cross_encoder("deberta_v2"),
     "gme": vlm("gme", card={"pooling": "last_token", "max_tokens": 1800, "min_pixels": 3136, "max_pixels": 1_003_520}),
     "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),

@@ -3,15 +3,23 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from sentence_transformers import CrossEncoder
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
 from tokenizers import Tokenizer
 from tokenizers.processors import BertProcessing, RobertaProcessing, TemplateProcessing
 from transformers import (
+    AutoModel,
     AutoModelForSequenceClassification,
     BertConfig,
+    CamembertConfig,
+    DebertaV2Config,
+    ElectraConfig,
     GteConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
@@ -23,6 +31,7 @@ from tests.models.text.checkpoints import (
     BERT_TOKENS,
     LLAMA_TOKENS,
     QWEN_TOKENS,
+    ROBERTA_NAMES,
     ROBERTA_TOKENS,
     SIZES,
     bert_names,
@@ -90,6 +99,26 @@ def _mpnet() -> Tokenizer:
     return _paired(word_piece(ROBERTA_TOKENS, "<s>", "</s>"), "<s> $A </s>", "<s> $A </s> </s> $B </s>")
 
 
+def _deberta() -> Tokenizer:
+    tokenizer = unigram(BERT_TOKENS, "[CLS]", "[SEP]")
+    return _paired(tokenizer, "[CLS] $A [SEP]", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+
+
+def _deberta_config(sizes: dict[str, Any], num_types: int = 0) -> PreTrainedConfig:
+    """mxbai-rerank-v1's, whose positions are relative, in buckets."""
+    return DebertaV2Config(
+        **sizes,
+        type_vocab_size=num_types,
+        relative_attention=True,
+        position_buckets=16,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=num_types > 0,
+        pooler_hidden_size=sizes["hidden_size"],
+    )
+
+
 def _euro() -> Tokenizer:
     head, tail = LLAMA_TOKENS
     tokenizer = byte_level([*LLAMA_TOKENS, "<|mask|>"], head, tail, composes=False)
@@ -140,17 +169,25 @@ RECIPES: dict[str, Recipe] = {
     "nomic_bert": _paired_family("nomic_bert", _word_piece, inputs=TYPED),
     "jina_embeddings_v3": _paired_family("jina_embeddings_v3", _unigram),
     "eurobert": _paired_family("eurobert", _euro),
+    "camembert": Recipe(
+        lambda sizes: CamembertConfig(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES
+    ),
+    "deberta_v2": Recipe(_deberta_config, _deberta, bert_names(BERT_TOKENS), inputs=TYPED),
+    "deberta_typed": Recipe(partial(_deberta_config, num_types=2), _deberta, bert_names(BERT_TOKENS), inputs=TYPED),
+    "electra": Recipe(
+        lambda sizes: ElectraConfig(**sizes, embedding_size=24), _word_piece, bert_names(BERT_TOKENS), inputs=TYPED
+    ),
 }
 
 
-def make_cross_encoder(name: str, folder: Path) -> Path:
-    """Write a checkpoint of `RECIPES`."""
+def make_cross_encoder(name: str, folder: Path, auto: Any = AutoModelForSequenceClassification) -> Path:
+    """Write a checkpoint of `RECIPES`; with `AutoModel` one without a head."""
     recipe = RECIPES[name]
     tokenizer = recipe.tokenizer()
     torch.manual_seed(20261123)
     config = recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()})
     config.num_labels = 1
-    model = AutoModelForSequenceClassification.from_config(config)
+    model = auto.from_config(config)
     randomize(model)
     model.save_pretrained(folder)
     wrapped = PreTrainedTokenizerFast(
@@ -158,6 +195,21 @@ def make_cross_encoder(name: str, folder: Path) -> Path:
     )
     wrapped.save_pretrained(folder)
     change_config(folder, **recipe.more)
+    return folder
+
+
+def make_modular(name: str, folder: Path, pooling: str = "cls") -> Path:
+    """Write a cross-encoder in ettin-reranker's modules, as sentence-transformers saves it."""
+    stock, width = make_cross_encoder(name, folder.parent / f"{folder.name}-stock", AutoModel), SIZES["hidden_size"]
+    head = [
+        Dense(width, width, bias=False, activation_function=torch.nn.GELU()),
+        LayerNorm(width),
+        Dense(width, 1, activation_function=torch.nn.Identity(), module_output_name="scores"),
+    ]
+    for module in head:
+        randomize(module)
+    modules = [Transformer(str(stock)), Pooling(width, pooling), *head]
+    CrossEncoder(modules=modules, device="cpu").save_pretrained(str(folder))
     return folder
 
 

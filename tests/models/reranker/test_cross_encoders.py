@@ -1,6 +1,7 @@
 """Each kind of cross-encoder against sentence-transformers' `CrossEncoder` on the same checkpoint."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from sentence_transformers import CrossEncoder
 from service.errors import InputError
 from service.prompt.detect import load_profile
 from tests.conftest import TOLERANCE
-from tests.models.reranker.checkpoints import MAX_TOKENS, RECIPES, make_cross_encoder
+from tests.models.reranker.checkpoints import MAX_TOKENS, RECIPES, make_cross_encoder, make_modular
 from tests.models.served import Served, check_special_texts
 from tests.models.text.texts import LONG, TEXTS
 
@@ -20,9 +21,15 @@ EMPTY = [("", "a document"), ("a query", ""), ("", "")]
 Both = tuple[Served, CrossEncoder]
 
 
-@pytest.fixture(scope="module", params=sorted(RECIPES))
+MAKERS = {name: partial(make_cross_encoder, name) for name in sorted(RECIPES)} | {
+    f"{name}, {pooling} of modules": partial(make_modular, name, pooling=pooling)
+    for name, pooling in (("modernbert_cls", "cls"), ("bert", "mean"), ("xlm_roberta", "cls"))
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    folder = make_cross_encoder(request.param, tmp_path_factory.mktemp(request.param) / "checkpoint")
+    folder = MAKERS[request.param](tmp_path_factory.mktemp(request.param.replace(", ", "-")) / "checkpoint")
     return Served(folder), CrossEncoder(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
 
 
