@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError, is_inside, read_list, read_object
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, reranker_kind
-from service.checkpoint.weight_files import list_weight_files, read_header
+from service.checkpoint.weight_files import check_plain, list_weight_files, read_header
 
 HEAD, EMBEDDINGS, CLASSIFIER = "lm_head.weight", "embed_tokens.weight", "score.weight"
+PACKED = "lm_head.qweight"
+"""A head of AWQ or GPTQ, which is not read by rows."""
 TIED = ("gemma", "gemma2", "gemma3_text")
 """Model types that are tied where config.json does not say."""
 BOTH_WAYS = "llama_bidirec"
@@ -132,7 +134,7 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
     }
     is_classifier = reranker_kind(files) == "classifier"
     end = CLASSIFIER if is_classifier else HEAD
-    if not is_classifier and _is_tied(files.config) and not any(name.endswith(HEAD) for name in places):
+    if not is_classifier and _is_tied(files.config) and not any(name.endswith((HEAD, PACKED)) for name in places):
         end = EMBEDDINGS
     names = [name for name in places if name.endswith(end)]
     if len(names) != 1:
@@ -140,6 +142,7 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
             f"{files.folder} has {len(names)} tensors called {end}; a reranker needs one, whose rows make its scores"
         )
     path, tensor = places[names[0]]
+    check_plain(path, names[0], tensor)
     num_rows = 1 if is_classifier else files.num_embedded
     if tensor["shape"][:1] != [num_rows]:
         raise CheckpointError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from service.checkpoint.json_files import CheckpointError, read_object
 from service.checkpoint.sentence_modules import DenseConfig, check_normalize, read_dense, read_modules
-from service.checkpoint.weight_files import SINGLE, read_header
+from service.checkpoint.weight_files import SINGLE, check_plain, read_header
 
 TOKENS = "token_embeddings"
 """Name, in sentence-transformers, of the feature that modules here read and write."""
@@ -74,9 +74,11 @@ def stanford_projection(folder: Path) -> DenseConfig:
         CheckpointError: it is not there, or is no matrix.
     """
     path = folder / SINGLE
-    shape = read_header(path).get(PROJECTION, {}).get("shape") if path.is_file() else None
+    matrix = read_header(path).get(PROJECTION, {}) if path.is_file() else {}
+    shape = matrix.get("shape")
     if not isinstance(shape, list) or len(shape) != 2:
         raise CheckpointError(f"{path} has no matrix {PROJECTION}, the projection of ColBERT's own checkpoints")
+    check_plain(path, PROJECTION, matrix)
     return DenseConfig(folder, shape[1], shape[0], bias=False, activation="Identity")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.json_files import read_object
+from service.checkpoint.quantized.settings import KEY
 from service.checkpoint.weight_files import list_weight_files, read_header
 
 TOWER = "visual."
@@ -38,10 +39,12 @@ def same_towers(folders: Sequence[Path]) -> list[int]:
 
 
 def _plan(folder: Path) -> tuple[str, list[tuple[str, str, list[int]]]] | None:
-    """Configuration, and name, dtype and shape of each weight; None without a tower."""
+    """Configuration, and name, dtype and shape of each weight; None without a tower that is as its file has it."""
     tensors = sorted((name, one["dtype"], one["shape"]) for name, _, one in _tensors(folder))
-    config = read_object(folder / "config.json").get("vision_config")
-    return (json.dumps(config, sort_keys=True), tensors) if tensors and config else None
+    said = read_object(folder / "config.json")
+    if not tensors or not said.get("vision_config"):
+        return None
+    return json.dumps([said["vision_config"], said.get(KEY)], sort_keys=True), tensors
 
 
 def _digest(folder: Path) -> bytes:

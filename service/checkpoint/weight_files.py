@@ -1,4 +1,4 @@
-"""Refuses weights that cannot be served, by their headers and the files beside them. Reads no tensor.
+"""Finds a checkpoint's tensors, and refuses those that cannot be served, by headers and the files beside them.
 
 In: a folder. Out: nothing, or an error that says what is wrong and what to do. Imports no torch: `cenote models` asks
 too.
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.json_files import CheckpointError, read_object
+from service.checkpoint.quantized.matrices import FLOATS, Matrix, StoredTensor, find_matrices
+from service.checkpoint.quantized.settings import KEY, Quantization, read_quantization
 
 ADAPTER = "adapter_config.json"
 OF_TASKS = "adapters/**/adapter_config.json"
@@ -25,7 +27,7 @@ QUANTIZED_NAMES: Mapping[str, str] = {
     ".SCB": "bitsandbytes",
 }
 """Ends of names that tensors have in quantized checkpoints, to the method."""
-QUANTIZED_CONFIGS = ("quantization_config", "compression_config")
+QUANTIZED_CONFIGS = (KEY, "compression_config")
 QUANTIZED_FILES = {"quantize_config.json": "GPTQ", "quant_config.json": "AWQ"}
 """Files of older tools beside config.json."""
 
@@ -37,10 +39,15 @@ def check_weights(folder: Path) -> None:
         folder: the checkpoint; one without any weights passes, which `find_checkpoint` refuses.
 
     Raises:
-        CheckpointError: an adapter stands beside them, they are quantized, a file is missing, or one is cut short.
+        CheckpointError: an adapter stands beside them, they are quantized in a way that is not read, a file is
+            missing, or one is cut short.
     """
     _refuse_adapter(folder)
-    _refuse_quantized(folder)
+    how = read_quantization(folder)
+    _refuse_quantized(folder, is_read=how is not None)
+    if how is not None:
+        read_matrices(folder, how)
+        return
     for path in list_weight_files(folder):
         header = read_header(path)
         for name, tensor in header.items():
@@ -49,6 +56,33 @@ def check_weights(folder: Path) -> None:
                 method = "fp8"
             if method is not None:
                 raise CheckpointError(f"{path} has the tensor {name}: {_quantized(method)}")
+
+
+def read_matrices(folder: Path, how: Quantization) -> tuple[dict[str, Matrix], dict[str, StoredTensor]]:
+    """See `find_matrices`.
+
+    Raises:
+        CheckpointError: no matrix is quantized, or see there.
+    """
+    headers = {path: read_header(path) for path in list_weight_files(folder)}
+    tensors = {name: StoredTensor(path, name, one) for path, header in headers.items() for name, one in header.items()}
+    matrices, others = find_matrices(tensors, how)
+    if tensors and not matrices:
+        raise CheckpointError(f"{folder / 'config.json'} has {KEY} of {how.method}, and no matrix is quantized by it")
+    return matrices, others
+
+
+def check_plain(path: Path, name: str, tensor: Mapping[str, Any]) -> None:
+    """Refuse a quantized tensor where it is read by itself.
+
+    Raises:
+        CheckpointError: its numbers are not those of the weights.
+    """
+    if tensor["dtype"] not in FLOATS:
+        raise CheckpointError(
+            f"{path} has {name} as {tensor['dtype']}: a matrix that is read beside the model has to be one of "
+            f"{', '.join(FLOATS)}, not quantized"
+        )
 
 
 def list_weight_files(folder: Path) -> list[Path]:
@@ -109,13 +143,15 @@ def _refuse_adapter(folder: Path) -> None:
     )
 
 
-def _refuse_quantized(folder: Path) -> None:
+def _refuse_quantized(folder: Path, *, is_read: bool) -> None:
+    """Refuse settings elsewhere than where they are read; files of older tools count where config.json has none."""
     config = read_object(folder / "config.json") if (folder / "config.json").exists() else {}
     for place, found in _configs(config, "config.json"):
-        method = found.get("quant_method") or found.get("format") or "of an unnamed method"
-        raise CheckpointError(f"{folder} has {place}: {_quantized(str(method))}")
+        if not is_read or place != f"{KEY} in config.json":
+            method = found.get("quant_method") or found.get("format") or "of an unnamed method"
+            raise CheckpointError(f"{folder} has {place}: {_quantized(str(method))}")
     for name, method in QUANTIZED_FILES.items():
-        if (folder / name).is_file():
+        if not is_read and (folder / name).is_file():
             raise CheckpointError(f"{folder} has {name}: {_quantized(method)}")
 
 
@@ -130,6 +166,6 @@ def _configs(config: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mappi
 
 def _quantized(method: str) -> str:
     return (
-        f"its weights are quantized ({method}), which is not supported; serve the checkpoint in float32, bfloat16 or "
-        "float16 that it was made from"
+        f"its weights are quantized ({method}), and config.json has no {KEY} that says how. Settings elsewhere are not "
+        "read: move them there, or serve the checkpoint in float32, bfloat16 or float16 that it was made from"
     )

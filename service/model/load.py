@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
-from transformers import CONFIG_MAPPING, PretrainedConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoConfig, PretrainedConfig, PreTrainedModel
+from transformers.models.auto import auto_factory
 
 from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.quantized.settings import read_quantization
 from service.checkpoint.reranker_kind import reranker_kind
 from service.errors import ModelError
+from service.model.quantized.state import dequantized
 
 logger = logging.getLogger("cenote.model")
 
@@ -71,6 +74,8 @@ def load_stock(
 ) -> M:
     """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
+    Quantized weights are dequantized as they are loaded.
+
     The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
     frequencies, which have to stay float32.
 
@@ -92,8 +97,15 @@ def load_stock(
     more: dict[str, Any] = {} if config is None else {"config": config}
     if renamed is not None:
         more["key_mapping"] = dict(renamed)
+    source: Path | None = folder
+    if (how := read_quantization(folder)) is not None:
+        config = config or _own_config(stock, folder)
+        source, stock = None, _own_class(stock, config)
+        state, own_dtype = dequantized(folder, how, config)
+        more |= {"config": config, "state_dict": state}
+        dtype = dtype or own_dtype
     loaded = stock.from_pretrained(
-        folder,
+        source,
         dtype=dtype or "auto",
         use_safetensors=True,
         trust_remote_code=False,
@@ -121,6 +133,17 @@ def _native_config(folder: Path) -> PretrainedConfig | None:
         return None
     native: PretrainedConfig = CONFIG_MAPPING[files.config["model_type"]].from_dict(dict(files.config))
     return native
+
+
+def _own_config(stock: type[PreTrainedModel], folder: Path) -> PretrainedConfig:
+    reader: Any = AutoConfig if hasattr(stock, "_model_mapping") else stock.config_class
+    return cast(PretrainedConfig, reader.from_pretrained(folder, trust_remote_code=False, local_files_only=True))
+
+
+def _own_class(stock: type[M], config: PretrainedConfig) -> type[M]:
+    """The class that an `Auto` one means, which needs a folder to find it."""
+    mapping, factory = getattr(stock, "_model_mapping", None), cast(Any, auto_factory)
+    return stock if mapping is None else cast(type[M], factory._get_model_class(config, mapping))
 
 
 def _say_unread(names: Sequence[str], folder: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.weight_files import list_weight_files, read_header
+from service.checkpoint.weight_files import check_plain, list_weight_files, read_header
 
 TOKENS_PIXELS = 32 * 32
 """Pixels of a visual token."""
@@ -57,6 +57,7 @@ def find_projection(folder: Path, names: Sequence[str] = (CUSTOM,)) -> TokenProj
     if f"{name}.bias" not in tensors:
         raise CheckpointError(f"{folder} has {name}.weight without {name}.bias; supported: a linear layer with both")
     (weight_file, weight), (bias_file, bias) = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+    check_plain(weight_file, f"{name}.weight", weight)
     shape = weight.get("shape")
     if not isinstance(shape, list) or len(shape) != 2 or bias.get("shape") != shape[:1]:
         raise CheckpointError(f"{folder} has {name} of the shapes {shape!r} and {bias.get('shape')!r}, no linear layer")

@@ -50,6 +50,7 @@ def test_the_first_of_the_same_is_named_for_each(tmp_path: Path) -> None:
         {"weight": 1.0000001},
         {"dtype": torch.bfloat16},
         {"config": {"vision_config": {"depth": 3, "hidden_size": 4}}},
+        {"config": CONFIG | {"quantization_config": {"quant_method": "gptq"}}},
         {"prefix": "encoder.visual."},
         {"prefix": "text."},
     ],

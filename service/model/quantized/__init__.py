@@ -1,0 +1,1 @@
+"""Quantized weights, dequantized as a model is loaded."""
