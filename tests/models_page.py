@@ -51,11 +51,8 @@ leaves half of them, 3 a third, each the mean of a group at length 1. Pages and 
 vectors are pooled; queries are refused. The vectors are those of sentence-transformers' `HierarchicalTokenPooling`, in
 the order of the text.
 
-ColQwen2.5 and similar models are released as LoRA adapters over a base of their own. `--model` takes the adapter, by
-its hub id or folder: the base that `adapter_config.json` names is found likewise, and the two are merged when they are
-loaded (`W + scale · B @ A` in float32). Links to both lie in a folder below `~/.cache/cenote/adapters`
-(`XDG_CACHE_HOME` moves it). Adapters of another kind than plain LoRA are refused by the key that says so. A base alone
-is served as well, with the projection that its training began with: its name says what it is.
+ColQwen2.5 and similar models are released as [adapters](#adapters) over a base of their own. A base alone is served as
+well, with the projection that its training began with: its name says what it is.
 
 BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
 number of the query's tokens.
@@ -120,17 +117,50 @@ so in ettin-reranker, MS MARCO's, zerank and mxbai-rerank-v2. A scale that a car
     ),
 }
 REFUSED = """
+## Adapters
+
+`--model` takes a LoRA adapter of peft's (`adapter_config.json`, `adapter_model.safetensors`), by its hub id or folder,
+over a base of every family: the base that `base_model_name_or_path` names is found likewise, and the two are merged
+when they are loaded (`W + scale · B @ A` in float32), equal to peft's `merge_and_unload`. Read are `r`, `lora_alpha`,
+`use_rslora`, `rank_pattern`, `alpha_pattern`, `use_dora`, `bias`, `modules_to_save`, and the keys that choose layers
+(`target_modules`, `exclude_modules`, `layers_to_transform`, `layers_pattern`), which have to name the layers of the
+tensors. Refused by name: embeddings' LoRA, `lora_bias`, `target_parameters`, `trainable_token_indices`, weights that
+the adapter's making changed (`pissa`, `olora`, `loftq`, ...), all keys that are not known, and a change of the rows by
+which a judge scores. Files of sentence-transformers are the adapter's where it has a `modules.json`, and else the
+base's; those of the tokenizer and processor are the adapter's, where it has them. Links to both lie in a folder below
+`~/.cache/cenote/adapters` (`XDG_CACHE_HOME` moves it). Over a quantized base the sum is not quantized again, as peft's
+would be.
+
+## Quantized weights
+
+Weights that their makers quantized are dequantized when they are loaded, matrix by matrix, to the dtype that is served:
+the memory is that of the whole model. No library of these formats is needed. What activations or a cache of keys,
+quantized too, would lose is not imitated. `quantization_config` of config.json says which it is, and each of its keys
+is obeyed or refused by name.
+
+Each is proven on small random folders of the released layout.
+
+| `quant_method` | what is read | equal to |
+| --- | --- | --- |
+| `compressed-tensors` | `float-quantized` FP8, scales of matrices, outputs or blocks | compressed-tensors |
+| `fp8` | `weight_scale_inv` of blocks, or of matrices | transformers, `dequantize=True` |
+| `awq` | 4 bits, `gemm` | AutoAWQ's formula, on matrices that its packing gives |
+| `gptq` | 2, 4 and 8 bits, `gptq` and `gptq_v2`, `desc_act` | gptqmodel's formula, likewise |
+| `bitsandbytes` | NF4, double quantization too, of any storage type | bitsandbytes, on what transformers saves |
+
+Products are made in the number format of the scales, as the formats' own code makes them. A projection or a head that
+is read by rows has to be in floats. Other methods, integers of compressed-tensors, MXFP8 and NVFP4 are refused.
+
 ## Checkpoints that are refused
 
 The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights,
-or without any where it is none of late interaction (merge it with peft), quantized weights (fp8, AWQ, GPTQ,
-bitsandbytes, compressed-tensors), a file that is cut short, rope types that depend on the batch, and a `modules.json`
-without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint (`auto_map`) is never
-run; a decoder that brings some for `AutoModel` and whose config.json has no `is_causal` is refused, since nobody then
-knows which tokens see each other. Tensors that the model does not know end the start too, except heads of other tasks
-and buffers, which are logged;
-`"cenote": {"unread_tensors": ["beginning of their names", ...]}` in config.json lets others pass. Where
-`tokenizer_config.json` and `tokenizer.json` disagree, the former counts, as transformers' classes have it.
+quantized weights other than those above, a file that is cut short, rope types that depend on the batch, and a
+`modules.json` without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint
+(`auto_map`) is never run; a decoder that brings some for `AutoModel` and whose config.json has no `is_causal` is
+refused, since nobody then knows which tokens see each other. Tensors that the model does not know end the start too,
+except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of their names",
+...]}` in config.json lets others pass. Where `tokenizer_config.json` and `tokenizer.json` disagree, the former counts,
+as transformers' classes have it.
 
 The chat template of a Qwen3-VL-Embedding is what its reference makes prompts by: one that joins instruction, texts and
 images otherwise is refused, with what it writes. A folder without any has the family's.

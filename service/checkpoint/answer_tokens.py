@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError, is_inside, read_list, read_object
+from service.checkpoint.lora.adapter import joined_adapter
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, reranker_kind
 from service.checkpoint.weight_files import check_plain, list_weight_files, read_header
 
@@ -142,6 +143,11 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
             f"{files.folder} has {len(names)} tensors called {end}; a reranker needs one, whose rows make its scores"
         )
     path, tensor = places[names[0]]
+    adapter = joined_adapter(files.folder)
+    if adapter is not None and (changed := adapter.changes(*(one.rpartition(".")[0] for one in (end, HEAD)))):
+        raise CheckpointError(
+            f"{files.folder} has an adapter that changes {changed}, by whose rows pairs are scored: merge it with peft"
+        )
     check_plain(path, names[0], tensor)
     num_rows = 1 if is_classifier else files.num_embedded
     if tensor["shape"][:1] != [num_rows]:

@@ -12,7 +12,7 @@ from service.checkpoint import static_files
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.late.lora_files import base_of, join
+from service.checkpoint.lora.joined import base_of, join
 from service.checkpoint.sparse_files import CONFIG as ROUTER
 from service.checkpoint.sparse_files import beside
 from service.checkpoint.weight_files import ADAPTER, list_weight_files
@@ -132,7 +132,7 @@ def _refuse_other_forms(folder: Path) -> None:
 
 
 def _with_base(checkpoint: Checkpoint) -> Checkpoint:
-    """An adapter for late interaction with its base, in a folder of both; other checkpoints as they are."""
+    """An adapter with its base, in a folder of both; other checkpoints as they are."""
     if list_weight_files(checkpoint.folder) or (found := base_of(checkpoint.folder)) is None:
         return checkpoint
     base, revision = found
@@ -149,7 +149,7 @@ def _with_base(checkpoint: Checkpoint) -> Checkpoint:
 def _where_else(folder: Path, name: str) -> str:
     """A hint at what is there in place of a missing file."""
     if (folder / ADAPTER).is_file():
-        return f", only {ADAPTER}: it is an adapter. Merge it into its base model with peft, and serve what that gives"
+        return f", only {ADAPTER}: it is an adapter, of which adapter_model.safetensors is needed beside it"
     others = sorted(path.parent.name for path in folder.glob(f"*/{name}"))
     if others:
         return f"; its folder {others[0]} has one, and is it perhaps the model?"

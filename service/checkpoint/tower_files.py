@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.json_files import read_object
+from service.checkpoint.lora.adapter import joined_adapter
 from service.checkpoint.quantized.settings import KEY
 from service.checkpoint.weight_files import list_weight_files, read_header
 
@@ -41,8 +42,8 @@ def same_towers(folders: Sequence[Path]) -> list[int]:
 def _plan(folder: Path) -> tuple[str, list[tuple[str, str, list[int]]]] | None:
     """Configuration, and name, dtype and shape of each weight; None without a tower that is as its file has it."""
     tensors = sorted((name, one["dtype"], one["shape"]) for name, _, one in _tensors(folder))
-    said = read_object(folder / "config.json")
-    if not tensors or not said.get("vision_config"):
+    said, adapter = read_object(folder / "config.json"), joined_adapter(folder)
+    if not tensors or not said.get("vision_config") or (adapter is not None and adapter.is_of(TOWER)):
         return None
     return json.dumps([said["vision_config"], said.get(KEY)], sort_keys=True), tensors
 

@@ -51,11 +51,11 @@ from service.model.heads.score import ClassifierModules, answer_modules
 from service.model.heads.sparse import SparseHead
 from service.model.heads.tokens import TokensHead, load_projection
 from service.model.load import load_stock
+from service.model.lora import merge_layer
 from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 from service.model.static_rows import StaticRows
 from service.model.stock.embedding_gemma import EmbeddingGemma
-from service.model.stock.lora import merge_adapter
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -203,9 +203,9 @@ def _late_qwen3_vl(one: Source) -> Model:
     _, found = read_form(CheckpointFiles(one.folder))
     said: dict[str, Any] = json.loads((one.folder / "config.json").read_bytes())
     config = Qwen3VLConfig.from_dict({**said, "model_type": "qwen3_vl"})
-    stock = one.stock(Qwen3VLModel, elsewhere=found.tensors, config=config, renamed=BARE)
+    stock = one.stock(Qwen3VLModel, elsewhere=found.tensors, beside=[found.name], config=config, renamed=BARE)
     projection = load_projection(found, one.device, stock.dtype)
-    merge_adapter(one.folder, stock, {found.name: projection})
+    merge_layer(one.folder, found.name, projection)
     return Model(Qwen3VL(cast(Qwen3VLModel, stock)), TokensHead(Projection.of(projection)))
 
 
@@ -218,9 +218,9 @@ def _late_vlm(one: Source) -> Model:
     found = find_projection(one.folder)
     if found is None:
         raise ModelError("internal_error", f"{one.folder.name} has no projection of tokens")
-    stock = one.stock(AutoModel, elsewhere=found.tensors)
+    stock = one.stock(AutoModel, elsewhere=found.tensors, beside=[found.name])
     projection = load_projection(found, one.device, stock.dtype)
-    merge_adapter(one.folder, stock, {found.name: projection})
+    merge_layer(one.folder, found.name, projection)
     return Model(StockVlm(stock, one.patches(stock)), TokensHead(Projection.of(projection)))
 
 

@@ -15,6 +15,7 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.quantized.settings import read_quantization
 from service.checkpoint.reranker_kind import reranker_kind
 from service.errors import ModelError
+from service.model.lora import merge_adapter
 from service.model.quantized.state import dequantized
 
 logger = logging.getLogger("cenote.model")
@@ -71,10 +72,11 @@ def load_stock(
     elsewhere: Sequence[str] = (),
     config: PretrainedConfig | None = None,
     renamed: Mapping[str, str] | None = None,
+    beside: Sequence[str] = (),
 ) -> M:
     """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
-    Quantized weights are dequantized as they are loaded.
+    Quantized weights are dequantized as they are loaded, and the adapter of a joined checkpoint is merged.
 
     The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
     frequencies, which have to stay float32.
@@ -86,6 +88,7 @@ def load_stock(
         elsewhere: names of tensors that other code reads.
         config: in the place of the checkpoint's own, whose `model_type` transformers does not know.
         renamed: patterns of tensors' names, to what replaces them.
+        beside: see `merge_adapter`.
 
     Raises:
         ModelError: the checkpoint lacks tensors, has them in other shapes, or has some that the module does not know
@@ -101,9 +104,9 @@ def load_stock(
     if (how := read_quantization(folder)) is not None:
         config = config or _own_config(stock, folder)
         source, stock = None, _own_class(stock, config)
-        state, own_dtype = dequantized(folder, how, config)
-        more |= {"config": config, "state_dict": state}
-        dtype = dtype or own_dtype
+        state = dequantized(folder, how, config)
+        more |= {"config": config, "state_dict": state.tensors}
+        dtype, elsewhere = dtype or state.dtype, (*elsewhere, *state.zeros)
     loaded = stock.from_pretrained(
         source,
         dtype=dtype or "auto",
@@ -123,6 +126,7 @@ def load_stock(
     model.train(False)
     model.requires_grad_(False)
     torch.nn.Module.to(model, device)  # transformers' own `to` is untyped, and adds checks for quantized weights only
+    merge_adapter(folder, model, beside)
     return model
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from service.checkpoint.config_files import CheckpointFiles, check_ropes
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.late.lora_files import JOINED
+from service.checkpoint.lora.adapter import JOINED
 from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, reranker_kind, told
 from service.checkpoint.sentence_files import check_names
 from service.checkpoint.sentence_modules import refuse_further_modules
@@ -28,8 +28,6 @@ OF_TEXT = ("text_encoder", "projected", "hybrid", "colbert", "splade", "static",
 """Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
 CLASSIFIER_HEAD = re.compile(r"(?:score|classifier|pre_classifier)\.")
 """Beginnings of its tensors' names."""
-WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")
-"""Architectures that apply an adapter that came with its base."""
 
 
 def load_profile(folder: Path, name: str = "") -> Profile:
@@ -53,14 +51,14 @@ def load_profile(folder: Path, name: str = "") -> Profile:
         _refuse_heads(files)
     check_ropes(files.config)
     profile = family.make_profile(files)
-    if (folder / JOINED).is_dir() and profile.architecture not in WITH_ADAPTERS:
-        raise CheckpointError(f"{folder} has an adapter for late interaction, which {profile.name} does not apply")
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
         if not profile.is_reranker:
             check_names(files, is_normalized=profile.normalize)
         if profile.images is not None and isinstance(rule := profile.images.pixel_rule, PixelRule):
             check_sizes(files, rule.min_pixels, rule.max_pixels)
+    if profile.architecture == "static" and (folder / JOINED).is_dir():
+        raise CheckpointError(f"{folder} has an adapter, and {profile.name} has no layers that it could change")
     check_weights(folder)
     return profile
 

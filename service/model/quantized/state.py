@@ -6,7 +6,7 @@ each of transformers' loading threads), and of a matrix's intermediate numbers t
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import safe_open
@@ -41,8 +41,22 @@ class Dequantized:
         return whole
 
 
-def dequantized(folder: Path, how: Quantization, config: PretrainedConfig) -> tuple[dict[str, Any], torch.dtype]:
-    """Tensors by name, which are read when they are indexed, and the model's own dtype.
+class State(NamedTuple):
+    """What is loaded.
+
+    Attributes:
+        tensors: by name; they are read when they are indexed.
+        dtype: the model's own.
+        zeros: names of biases that are nothing, which older packers of GPTQ gave layers that have none.
+    """
+
+    tensors: dict[str, Any]
+    dtype: torch.dtype
+    zeros: frozenset[str]
+
+
+def dequantized(folder: Path, how: Quantization, config: PretrainedConfig) -> State:
+    """The state of a quantized checkpoint.
 
     Args:
         how: of the checkpoint, see `read_quantization`.
@@ -52,7 +66,7 @@ def dequantized(folder: Path, how: Quantization, config: PretrainedConfig) -> tu
         CheckpointError: see `read_matrices`.
         ModelError: a matrix has groups without scales.
     """
-    delattr(config, KEY)
+    vars(config).pop(KEY, None)
     matrices, others = read_matrices(folder, how)
     tensors = [part for matrix in matrices.values() for part in matrix.parts.values()]
     files: dict[Path, Any] = {
@@ -64,7 +78,9 @@ def dequantized(folder: Path, how: Quantization, config: PretrainedConfig) -> tu
     state |= {name: Dequantized(matrix, how, files) for name, matrix in matrices.items()}
     stored = next((one.dtype for one in others.values() if one.dtype in FLOATS), "F32")
     said = config.dtype
-    return state, said if isinstance(said, torch.dtype) else DTYPES[stored]
+    biases = [name for name in others if name.removesuffix("bias") + "weight" in matrices and name.endswith(".bias")]
+    zeros = frozenset(name for name in biases if not state[name][...].any())
+    return State(state, said if isinstance(said, torch.dtype) else DTYPES[stored], zeros)
 
 
 def _check_groups(matrix: Matrix, files: Mapping[Path, Any]) -> None:

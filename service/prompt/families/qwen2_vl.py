@@ -247,7 +247,7 @@ FAMILIES = {
     "nomic_multimodal": replace(  # colpali-engine's BiQwen2.5, which lets transformers' processor resize
         GME,
         model_types=("qwen2_5_vl",),
-        about="nomic-embed-multimodal 3B and 7B, merged",
+        about="nomic-embed-multimodal 3B and 7B",
         make_profile=partial(
             make_embedder,
             name="nomic-embed-multimodal",

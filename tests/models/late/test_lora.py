@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from service.checkpoint.content_digest import content_digest
 from service.checkpoint.hub import find_checkpoint
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.late.lora_files import JOINED
+from service.checkpoint.lora.adapter import JOINED
 from service.errors import ModelError
 from service.prompt.detect import load_profile
 from tests.models.late.checkpoints import adapter, colqwen2_5
@@ -87,11 +87,17 @@ def test_what_the_adapter_says_counts_in_both_fingerprints(base: Path, tmp_path:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"use_dora": True}, "use_dora True; supported: False"),
-        ({"modules_to_save": ["embed_tokens"]}, "modules_to_save"),
+        ({"use_dora": True}, "custom_text_proj .A, B.; by its keys it needs A, B, magnitude_vector"),
+        ({"target_parameters": ["experts"]}, "target_parameters .*supported: none"),
+        ({"something_new": 3}, "something_new 3, which is not known"),
         ({"peft_type": "LOHA"}, "peft_type 'LOHA'; supported: 'LORA'"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
-        ({"rank_pattern": {"q_proj": 8}}, "rank_pattern"),
+        ({"rank_pattern": {"q_proj": 8}}, "rank 8 for .*q_proj, whose tensors have the shapes"),
+        ({"rank_pattern": 8}, "rank_pattern 8; an object"),
+        ({"alpha_pattern": {"(": 8}}, "a name that is no pattern"),
+        ({"lora_alpha": None}, "lora_alpha None; a number"),
+        ({"target_modules": ["q_proj"]}, "LoRA of .*, which its target_modules"),
+        ({"exclude_modules": ["q_proj"]}, "LoRA of .*q_proj, which its target_modules"),
         ({"r": 0}, "r 0"),
         ({"base_model_name_or_path": None}, "base_model_name_or_path None"),
         ({"base_model_name_or_path": "no-such-folder"}, "no folder here and no hub id"),
@@ -112,12 +118,12 @@ def test_a_cache_that_cannot_be_written_is_named(base: Path, tmp_path: Path, mon
         find_checkpoint(str(adapter(tmp_path / "adapter", base)), None)
 
 
-def test_an_adapter_without_the_projection_is_none_of_late_interaction(base: Path, tmp_path: Path) -> None:
+def test_an_adapter_without_the_projection_leaves_it_as_it_is(base: Path, tmp_path: Path) -> None:
     folder = adapter(tmp_path / "adapter", base)
     path = folder / "adapter_model.safetensors"
     save_file({name: one for name, one in load_file(path).items() if "custom_text_proj" not in name}, path)
-    with pytest.raises(CheckpointError, match=r"no config\.json, only adapter_config\.json.*peft"):
-        find_checkpoint(str(folder), None)
+    ours, theirs = (load(one) for one in (find_checkpoint(str(folder), None).folder, base))
+    assert torch.equal(*(model.heads["tokens"]._modules._weight for model in (ours, theirs)))
 
 
 def _drop_half(tensors: dict[str, torch.Tensor]) -> None:
@@ -141,9 +147,9 @@ def _widen(tensors: dict[str, torch.Tensor]) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (_drop_half, "up_proj in the shapes"),
-        (_rename, "custom_text_proj.other"),
-        (_add_another, "lora_embedding_A, which is not LoRA of a linear layer"),
+        (_drop_half, r"up_proj .A.; by its keys it needs A, B"),
+        (_rename, r"changes custom_text_proj.other; its base has nothing of this name"),
+        (_add_another, "lora_embedding_A, which is neither LoRA of a linear layer nor"),
         (_widen, r"custom_text_proj in the shapes .*65"),
     ],
 )
@@ -153,15 +159,8 @@ def test_tensors_that_do_not_fit_end_the_start(base: Path, tmp_path: Path, chang
     tensors = load_file(path)
     change(tensors)
     save_file(tensors, path)
-    joined = find_checkpoint(str(folder), None).folder
-    with pytest.raises(ModelError, match=reason):
-        load(joined)
-
-
-def test_a_family_that_applies_no_adapter_refuses_one(base: Path, tmp_path: Path) -> None:
-    joined = find_checkpoint(str(adapter(tmp_path / "adapter", base)), None).folder
-    with pytest.raises(CheckpointError, match="jina-embeddings-v4 does not apply"):
-        load_profile(joined, "jina_v4")
+    with pytest.raises((CheckpointError, ModelError), match=reason):
+        load(find_checkpoint(str(folder), None).folder)
 
 
 def test_a_base_that_lacks_its_configuration_is_named(base: Path, tmp_path: Path) -> None:

@@ -175,6 +175,21 @@ def test_groups_that_have_no_scales_end_the_start(made: Callable[[str], Path], t
         load(folder)
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_bias_of_zeros_that_a_layer_does_not_have_is_nothing(
+    value: float, made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """AutoGPTQ gave each layer one."""
+    folder = tmp_path / "changed"
+    shutil.copytree(made("gptq"), folder)
+    tensors(**{f"{Q}.bias": torch.full((64,), value)})(folder)
+    if value:
+        with pytest.raises(ModelError, match=f"tensors that its model does not know: {Q}.bias"):
+            load(folder)
+    else:
+        load(folder)
+
+
 def test_files_of_older_tools_do_not_count_beside_settings(made: Callable[[str], Path], tmp_path: Path) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(made("gptq"), folder)

@@ -11,9 +11,8 @@ WITH_MEDIA = [
     served("gme_qwen2_vl", "qwen2_vl", "Alibaba-NLP/gme-Qwen2-VL-2B-Instruct Alibaba-NLP/gme-Qwen2-VL-7B-Instruct",
            of("qwen2_vl", "GmeQwen2VLForVision", **own("gme_inference.GmeQwen2VL"))),
            # the classes' names were not seen
-    refused("it is an adapter. Merge it", "qwen2_5_vl",
-            "nomic-ai/nomic-embed-multimodal-3b nomic-ai/nomic-embed-multimodal-7b",
-            of("qwen2_5_vl", "BiQwen2_5"), adapts={}),
+    served("nomic_multimodal", "qwen2_5_vl", "nomic-ai/nomic-embed-multimodal-3b nomic-ai/nomic-embed-multimodal-7b",
+           of("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration"), adapts={}, chosen=True),  # its base's classes
     refused("has adapters/adapter_config.json", "qwen2_5_vl", "jinaai/jina-embeddings-v4",
             of("qwen2_5_vl", "JinaEmbeddingsV4Model", single_vector_pool_strategy="mean",
             multi_vector_projector_dim=128,

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from service.checkpoint.lora.adapter import JOINED
 from service.checkpoint.tower_files import same_towers
 
 CONFIG = {"vision_config": {"depth": 2, "hidden_size": 4}}
@@ -62,3 +63,16 @@ def test_what_differs_is_another_tower(tmp_path: Path, other: dict[str, Any]) ->
 def test_models_without_a_tower_have_none_in_common(tmp_path: Path) -> None:
     folders = [checkpoint(tmp_path / name, {}, "text.") for name in "ab"]
     assert same_towers(folders) == [0, 1]
+
+
+@pytest.mark.parametrize(("layer", "first"), [("model.visual.patch", 1), ("model.language_model.embed", 0)])
+def test_an_adapter_of_the_tower_makes_it_another(tmp_path: Path, layer: str, first: int) -> None:
+    folders = [checkpoint(tmp_path / name) for name in "ab"]
+    place = folders[1] / JOINED
+    place.mkdir()
+    said = {"peft_type": "LORA", "r": 2, "lora_alpha": 2, "target_modules": "all-linear"}
+    (place / "config.json").write_text(json.dumps(said))
+    halves = {"A": torch.ones(2, 4), "B": torch.ones(3, 2)}
+    tensors = {f"base_model.model.{layer}.lora_{half}.weight": one for half, one in halves.items()}
+    save_file(tensors, place / "model.safetensors")
+    assert same_towers(folders) == [0, first]

@@ -98,7 +98,7 @@ def test_they_are_refused_by_name_and_with_what_to_do(folder: Path, name: str) -
 
 def test_an_adapter_alone_says_that_it_is_one(tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(CheckpointError, match=r"no config\.json, only adapter_config\.json.*peft"):
+    with pytest.raises(CheckpointError, match=r"no config\.json, only adapter_config\.json.*adapter_model"):
         find_checkpoint(str(tmp_path), None)
 
 
