@@ -43,6 +43,8 @@ OF_NOMIC: Config = {
     "rotary_emb_fraction": 1.0,
     "rotary_emb_interleaved": False,
     "rotary_emb_scale_base": None,
+    "scale_attn_by_inverse_layer_idx": False,
+    "scale_attn_weights": True,
     "use_rms_norm": False,
 }
 """The same of NomicBert's code."""

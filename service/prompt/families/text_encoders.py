@@ -101,6 +101,13 @@ SCALED = Difference(
     "the references disagree from there on",
 )
 
+ENDLESS = Difference(
+    "T5 whose files name no length",
+    "texts of any length",
+    "prompts end at 512 tokens",
+    "the scores of its attention grow with the square",
+)
+
 FAMILIES = {
     "bert": text_family(  # MiniLM, E5, BGE, GTE, mxbai, Arctic
         ("bert",),
@@ -186,6 +193,7 @@ FAMILIES = {
         stock="T5EncoderModel",
         make_profile=make_t5,
         pooling="mean, Dense",
+        differences=(ENDLESS,),
     ),
     "xlm_roberta": text_family(
         ROBERTAS,
