@@ -72,7 +72,7 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
             refuse(files, key, named[key], f"supported: {values[0]!r}{also}")
     if "attention_mask" not in named.get("model_input_names", ["attention_mask"]):
         refuse(files, "model_input_names", named["model_input_names"], "attention_mask is needed, or padding counts")
-    if (own := _own_class(named)) and not (files.model_type == "qwen2" and own == QWENS_OWN):
+    if (own := _own_classes(named)) and not (files.model_type == "qwen2" and own == QWENS_OWN):
         refuse(files, "auto_map", named["auto_map"], "code of a checkpoint is never run, and tokens may be others")
 
 
@@ -89,7 +89,9 @@ def refuse(files: CheckpointFiles, key: str, value: object, why: str) -> None:
     raise CheckpointError(f"{place} has {key} {value!r}; {why}")
 
 
-def _own_class(named: Mapping[str, Any]) -> object:
-    """Code that a folder brings for its tokenizer; None or nothing where there is none."""
+def _own_classes(named: Mapping[str, Any]) -> list[str]:
+    """Classes that a folder brings for its tokenizer, without the repository that they are of; empty: none."""
     own = named.get("auto_map")
-    return own.get("AutoTokenizer") if isinstance(own, dict) else own
+    found = own.get("AutoTokenizer") if isinstance(own, dict) else own
+    listed = found if isinstance(found, list) else [found] if found else []
+    return [str(one).rpartition("--")[2] for one in listed]

@@ -52,18 +52,18 @@ class ShortConv(Lfm2ShortConv):
     both_sides = False
 
     def forward(
-        self,
-        hidden_states: torch.Tensor,
-        packing: Sequence[Group] = (),
-        **others: Any,
+        self, hidden_states: torch.Tensor, cache: Any = None, attention_mask: Any = None, **others: Any
     ) -> torch.Tensor:
-        """`[prompts, num_tokens, width]` to the same; with `packing` one row holds them, and what follows the last.
+        """`[prompts, num_tokens, width]` to the same.
 
         Args:
-            others: `attention_mask` of padded prompts among them, `[prompts, num_tokens]`, or None.
+            cache: None, always.
+            attention_mask: of padded prompts `[prompts, num_tokens]`, else None.
+            others: with `packing` among them the only row has its prompts, one after the other, and padding.
         """
-        if others["attention_mask"] is not None:
-            hidden_states = hidden_states * others["attention_mask"][:, :, None].to(hidden_states.dtype)
+        packing: Sequence[Group] = others.get("packing", ())
+        if attention_mask is not None:
+            hidden_states = hidden_states * attention_mask[:, :, None].to(hidden_states.dtype)
         before, after, x = self.in_proj(hidden_states).chunk(3, dim=-1)
         gated, mixed = before * x, torch.zeros_like(hidden_states)
         for group in packing:

@@ -47,7 +47,7 @@ def decoder_family(
 def is_voyage(files: CheckpointFiles) -> bool:
     """True if the folder names the code of voyage-4-nano, whose vectors have `num_labels` numbers."""
     own = files.config.get("auto_map")
-    return isinstance(own, dict) and own.get("AutoModel") == VOYAGE
+    return isinstance(own, dict) and str(own.get("AutoModel")).rpartition("--")[2] == VOYAGE
 
 
 def make_voyage(files: CheckpointFiles) -> Profile:

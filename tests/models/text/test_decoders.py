@@ -86,6 +86,13 @@ def test_what_files_leave_open_is_refused(make: Make, case: str) -> None:
         load_profile(make(name, *edits))
 
 
+@pytest.mark.parametrize("repository", ["", "Alibaba-NLP/gte-Qwen2-1.5B-instruct--"])
+def test_the_tokenizer_of_gte_qwen2_is_known_wherever_it_lies(make: Make, repository: str) -> None:
+    own = [f"{repository}tokenization_qwen.Qwen2Tokenizer{fast}" for fast in ("", "Fast")]
+    folder = make("qwen2, both ways", put("tokenizer_config.json", auto_map={"AutoTokenizer": own}))
+    assert load_profile(folder).name == "qwen2"
+
+
 @pytest.mark.parametrize(("said", "pooling"), [("cls", "cls"), ("last", "lasttoken")])
 def test_without_modules_the_pooling_of_config_json_counts(make: Make, said: str, pooling: str) -> None:
     bare = make("llama_bidirec", remove("modules.json", "config_sentence_transformers.json"), config(pooling=said))
