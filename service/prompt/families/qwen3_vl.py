@@ -6,7 +6,7 @@ from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.reranker_kind import module_kinds
+from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_rule import VideoRule
@@ -26,6 +26,8 @@ PIXEL_RULE = PixelRule(factor=32, min_pixels=4_096, max_pixels=1_843_200, max_as
 That file carries Qwen3-VL's own limits, 65,536 and 16,777,216, which give other grids and so other vectors: a 77 x 100
 thumbnail is 4 x 6 patches under the embedder and 16 x 20 under the file.
 """
+CLASSES = ("Qwen3VLForConditionalGeneration", "Qwen3VLModel", "Qwen3VLForEmbedding")
+"""As released, as sentence-transformers saves it, and the released script's."""
 MAX_TOKENS = 8_192
 """The embedder's `max_length`."""
 MIN_DIMENSIONS = 64
@@ -84,8 +86,14 @@ def make_embedder(files: CheckpointFiles) -> Profile:
     """The profile of an embedder, whose chat template is its prompt: the reference renders every item by it.
 
     Raises:
-        CheckpointError: see `make_profile`; or the folder's template is another.
+        CheckpointError: see `make_profile`; or the folder's template is another, or its class, which may have another
+            mask.
     """
+    if (name := architecture(files)) and name not in CLASSES:
+        raise CheckpointError(
+            f"config.json has architectures {files.config['architectures']!r}; supported of an embedder with "
+            f"model_type {files.model_type!r}: {', '.join(CLASSES)}"
+        )
     check_chat_template(files, ChatML(special_tokens(files, {}), DEFAULT_INSTRUCTION))
     return make_profile(files)
 

@@ -213,6 +213,9 @@ VLMS = [
     Row("nothing is guessed, and the error says what to say", "qwen2_vl", [],
         r"'qwen2_vl'.*--family.*cenote\.family.*gme_qwen2_vl \(GME-Qwen2-VL.*vlm2vec \(VLM2Vec",
         folder="segment-of-a-model"),
+    Row("a class of Qwen3-VL whose mask nobody knows", "builtin",
+        [put(CONFIG, architectures=["Qwen3VLBidirectionalModel"])],
+        r"config\.json has architectures \['Qwen3VLBidirectionalModel'\]; supported of an embedder"),
     Row("a family of nobody", "qwen2_vl", [], "'no-such' is unknown; known: .*gme_qwen2_vl", family="no-such"),
     Row("a family of another type", "qwen2_vl", [], "the family qwen3_vl is of 'qwen3_vl'", family="qwen3_vl"),
     *by_words("qwen2_vl", {
