@@ -153,9 +153,9 @@ is read by rows has to be in floats. Other methods, integers of compressed-tenso
 
 ## Checkpoints that are refused
 
-The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights,
-quantized weights other than those above, a file that is cut short, rope types that depend on the batch, and a
-`modules.json` without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint
+The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights or
+in `adapters/`, quantized weights other than those above, a file that is cut short, rope types that depend on the batch,
+and a `modules.json` without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint
 (`auto_map`) is never run; a decoder that brings some for `AutoModel` and whose config.json has no `is_causal` is
 refused, since nobody then knows which tokens see each other. Tensors that the model does not know end the start too,
 except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of their names",
@@ -205,7 +205,7 @@ def _served() -> str:
 def _told(one: Used) -> tuple[str, str]:
     """What config.json says of a model, and what is made of it here."""
     said = [str(name) for name in (one.config.get("model_type"), *(one.config.get("architectures") or ())[:1]) if name]
-    here = f"`{one.family}`" if one.family else f"refused: {one.refused}"
+    here = f"`{one.family}`" if one.family else "; ".join(filter(None, (f"refused: {one.refused}", one.why)))
     return ", ".join(f"`{name}`" for name in said), here + (" by `--family`" if one.chosen else "")
 
 

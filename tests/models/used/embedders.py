@@ -102,13 +102,15 @@ EMBEDDERS = [
             {**MEAN, "modules.json": [
                 {"idx": 0, "name": "transformer", "path": "", "type": "custom_st.Transformer"},
                 {"idx": 1, "name": "pooler", "path": "1_Pooling", "type": f"{OLD}.Pooling"},
-                {"idx": 2, "name": "normalizer", "path": "2_Normalize", "type": f"{OLD}.Normalize"}]}),
+                {"idx": 2, "name": "normalizer", "path": "2_Normalize", "type": f"{OLD}.Normalize"}]},
+            why="rotary XLM-R with LoRA layers of its own code"),
     served("jina_embeddings_v3", "jina_embeddings_v3", "jinaai/jina-embeddings-v3-hf",
            of("jina_embeddings_v3", "JinaEmbeddingsV3Model"), MEAN),
     refused("", "qwen3", "jinaai/jina-embeddings-v5-text-small jinaai/jina-embeddings-v5-text-nano",
             of("jina_embeddings_v5", "JinaEmbeddingsV5Model", task_names=["retrieval", "text-matching", "clustering"],
                **own("modeling_jina_embeddings_v5.JinaEmbeddingsV5Model")),  # file's name not seen
-            {"modules.json": [{"idx": 0, "name": "transformer", "path": "", "type": "custom_st.Transformer"}]}),
+            {"modules.json": [{"idx": 0, "name": "transformer", "path": "", "type": "custom_st.Transformer"}]},
+            why="each task is an adapter over one base"),
     served("qwen2", "qwen2", "jinaai/jina-code-embeddings-0.5b jinaai/jina-code-embeddings-1.5b",
             of("qwen2", "Qwen2ForCausalLM"), LAST),
     served("llama_bidirec", "llama_bidirec", "nvidia/llama-nemotron-embed-1b-v2 nvidia/llama-embed-nemotron-8b",
@@ -118,7 +120,8 @@ EMBEDDERS = [
             of("ministral3", "Ministral3Model", is_causal=False, pooling="avg"), MEAN),
             # whether auto_map is there: not seen
     refused("", "mistral", "nvidia/NV-Embed-v2",
-            of("nvembed", "NVEmbedModel", **own("modeling_nvembed.NVEmbedModel")), modules("mean", "Normalize")),
+            of("nvembed", "NVEmbedModel", **own("modeling_nvembed.NVEmbedModel")), modules("mean", "Normalize"),
+            why="latent attention of its own code"),
     served("qwen2", "qwen2, both ways", "NovaSearch/stella_en_1.5B_v5",
             of("qwen2", "Qwen2ForCausalLM", **QWEN2_OWN, is_causal=False), modules("mean", "Dense")),
     served("qwen2", "qwen2, both ways", "infly/inf-retriever-v1-1.5b infly/inf-retriever-v1",
@@ -126,9 +129,11 @@ EMBEDDERS = [
     served("qwen2", "qwen2", "KaLM-Embedding/KaLM-embedding-multilingual-mini-instruct-v2.5",
             of("qwen2", "Qwen2Model", is_causal=False), MEAN),  # is_causal: by mteb's notes, the file was not seen
     refused("has no is_causal", "llama", "reasonir/ReasonIR-8B",  # model_type was not seen
-            of("llama", "ReasonIRModel", is_causal=None, **own("modeling_reasonir_8b.ReasonIRModel")), MEAN),
+            of("llama", "ReasonIRModel", is_causal=None, **own("modeling_reasonir_8b.ReasonIRModel")), MEAN,
+            why="its code attends both ways; with is_causal false there it is served"),
     refused("has no is_causal", "mistral", "GritLM/GritLM-7B",
-            of("mistral", "MistralForCausalLM", **own("modeling_gritlm7b.MistralModel")), MEAN),
+            of("mistral", "MistralForCausalLM", **own("modeling_gritlm7b.MistralModel")), MEAN,
+            why="its code attends both ways to embed, and pools no instruction"),
     served("gemma3_text", "gemma3_text", "tencent/KaLM-Embedding-Gemma3-12B-2511",
            of("gemma3_text", "Gemma3TextModel", use_bidirectional_attention=None), LAST),  # whether both ways: not seen
     served("modernbert", "modernbert",
@@ -143,7 +148,8 @@ EMBEDDERS = [
                num_labels=64, use_bidirectional_attention=True), MEAN),
     refused("", "qwen3", "perplexity-ai/pplx-embed-v1-0.6b",
             of("bidirectional_pplx_qwen3", "PPLXQwen3Model", use_bidirectional_attention=True,
-               **own("modeling.PPLXQwen3Model", "configuration.PPLXQwen3Config")), modules("mean")),
+               **own("modeling.PPLXQwen3Model", "configuration.PPLXQwen3Config")), modules("mean"),
+            why="both ways, and vectors of 8 bits by its own code"),
     served("static", "potion", "minishlab/potion-base-8M minishlab/potion-retrieval-32M "
            "minishlab/potion-multilingual-128M",
            of("model2vec", "StaticModel", hidden_dim=256, apply_pca=256, apply_zipf=True, normalize=True)),

@@ -33,6 +33,7 @@ class Used:
         adapts: keys of its adapter_config.json, where it is an adapter and all else is its base's.
         tensors: released tensors that the base has not, by their shapes; then the engine loads it, too.
         refused: words of the error.
+        why: what they do not say.
     """
 
     names: tuple[str, ...]
@@ -45,6 +46,7 @@ class Used:
     adapts: Mapping[str, Any] | None = None
     tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     refused: str = ""
+    why: str = ""
 
 
 def served(
