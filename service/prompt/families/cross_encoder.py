@@ -9,9 +9,9 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
-from service.checkpoint.reranker_kind import architecture, reranker_kind
+from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind
 from service.checkpoint.sentence_files import Pooling
-from service.checkpoint.sentence_settings import CLASSIFICATION
+from service.checkpoint.sentence_settings import CLASSIFICATION, read_pair_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.text_encoders import first_position
@@ -68,10 +68,21 @@ def make_profile(files: CheckpointFiles) -> Profile:
         name="cross-encoder",
         architecture="cross_encoder",
         pooling=_pooling(files),
-        max_positions=positive(files.config, "max_position_embeddings") - first_position(files),
+        max_positions=longest(files, CLASSIFICATION),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
         cutting=cut_end if found.messages else cut_longest,
     )
+
+
+def longest(files: CheckpointFiles, task: str) -> int:
+    """Tokens that the model has positions for; where they are relative alone, as many as its saved settings say.
+
+    Source: sentence-transformers 6.2 `Transformer.__init__`.
+    """
+    bound = positive(files.config, "max_position_embeddings") - first_position(files)
+    if files.model_type != "deberta-v2" or files.config.get("position_biased_input") is not False:
+        return bound
+    return max(bound, (read_pair_settings(files, task).max_tokens or 0) if is_saved(files) else 0)
 
 
 def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:

@@ -3,15 +3,14 @@
 Source: sentence-transformers 6.2, `CrossEncoder`.
 """
 
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.reranker_kind import reranker_kind
 from service.checkpoint.score_modules import read_score_modules
 from service.checkpoint.sentence_settings import FEATURES
 from service.prompt.cutting import cut_end, cut_longest
-from service.prompt.families.cross_encoder import CLASSES, text_pair
+from service.prompt.families.cross_encoder import CLASSES, longest, text_pair
 from service.prompt.families.decoder_reranker import CLASSIFIERS
-from service.prompt.families.text_encoders import first_position
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
@@ -31,7 +30,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         name="modular-reranker",
         architecture="modular_reranker",
         pooling=modules.pooling,
-        max_positions=positive(files.config, "max_position_embeddings") - first_position(files),
+        max_positions=longest(files, FEATURES),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
         cutting=cut_end if found.messages else cut_longest,
     )

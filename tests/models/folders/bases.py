@@ -247,7 +247,10 @@ BASES: dict[str, Callable[[Path], object]] = {
         f"{name} pairs": partial(make_cross_encoder, name)
         for name in ("bert", "bert_older", "xlm_roberta", "eurobert", "camembert", "deberta_v2", "electra")
     },
-    **{f"{name}, saved": _saved(name) for name in ("bert", "bert_older", "xlm_roberta", "modernbert_mean", "eurobert")},
+    **{
+        f"{name}, saved": _saved(name)
+        for name in ("bert", "bert_older", "xlm_roberta", "modernbert_mean", "eurobert", "deberta_v2")
+    },
     "judge, saved": _judge,
     "qwen2 judge, saved": _qwen2_judge,
     "judge": lambda folder: make_judge(folder, is_tied=True),

@@ -94,7 +94,7 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
             r"'qwen3_5_vl', not supported; the nearest: .*'qwen3_vl' \(.*Qwen3-VL-Embedding",
         ),
         ({"model_type": "x"}, "'x', not supported; no .* docs/models"),
-        ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, r"auto_map\), which is never run here"),
+        ({"model_type": "own", "auto_map": {"AutoModel": "modeling.OwnModel"}}, r"auto_map\), which is never run here"),
         ({"text_config": None}, "text_config"),
         ({"text_config": {"hidden_size": "big"}}, "hidden_size 'big'"),
         ({"vision_config": {"patch_size": 14, "spatial_merge_size": 2}}, "patch_size 14"),
