@@ -9,6 +9,7 @@ import io
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -116,6 +117,13 @@ class LiveServer:
         answer = self.http.post(path, json=body)
         assert answer.status_code == 200, f"{path} answered {answer.status_code}: {answer.text[:500]}"
         return answer
+
+    def refusal(self, path: str, body: Any, status: int = 400) -> dict[str, Any]:
+        """The error of a POST, which must have this status."""
+        answer = self.http.post(path, json=body)
+        assert answer.status_code == status, f"{path} answered {answer.status_code}: {answer.text[:500]}"
+        error: dict[str, Any] = answer.json()["error"]
+        return error
 
     def vectors(self, body: dict[str, Any]) -> np.ndarray:
         """Every vector of a `/v1/embeddings` request, bit for bit, in order."""
@@ -236,6 +244,20 @@ def image_part(url: str) -> dict[str, Any]:
 
 def frames_part(urls: list[str], **fields: Any) -> dict[str, Any]:
     return {"type": "video_frames", "frames": [{"url": url} for url in urls], **fields}
+
+
+def inputs(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A body with an input for each part."""
+    return {"inputs": [{"content": [part]} for part in parts], **fields}
+
+
+def free_ports(num: int = 1) -> list[int]:
+    """Ports on which nobody listens."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(num)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
 
 
 def text_part(text: str) -> dict[str, Any]:

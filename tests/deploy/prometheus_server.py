@@ -1,7 +1,6 @@
 """A real Prometheus with the configuration of deploy/prometheus, but for its pace and the address that it scrapes."""
 
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from tests.conftest import free_ports, until
 from tests.deploy.tools import DEPLOY, program
 
 READY_S = 30
@@ -31,7 +31,7 @@ class Prometheus:
         config["global"] = dict.fromkeys(config["global"], "1s")
         config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
         path.write_text(yaml.safe_dump(config))
-        port = _free_port()
+        (port,) = free_ports()
         self.url = f"http://127.0.0.1:{port}"
         self._log = folder / "log"
         flags = [f"--config.file={path}", f"--storage.tsdb.path={folder / 'data'}"]
@@ -63,10 +63,7 @@ class Prometheus:
 
     def wait_for(self, expression: str) -> None:
         """Until an expression gives a sample, which a comparison does once it holds."""
-        deadline_s = time.monotonic() + SEEN_S
-        while not self.ask(expression):
-            assert time.monotonic() < deadline_s, f"never seen: {expression}"
-            time.sleep(0.1)
+        until(lambda: self.ask(expression), expression, SEEN_S)
 
     def get(self, path: str) -> Any:
         """Data of its API."""
@@ -76,10 +73,3 @@ class Prometheus:
         """End it."""
         self._process.terminate()
         self._process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port

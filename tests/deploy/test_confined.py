@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import children_of, command_of
+from tests.conftest import children_of, command_of, until
 from tests.deploy import traffic
 from tests.deploy.confined_server import ConfinedServer
 from tests.deploy.confinement import UID, status_of
@@ -43,10 +42,7 @@ def test_it_answers_and_keeps_features_where_it_may_write(confined: ConfinedServ
     traffic.one_video(confined)
     kept = confined.cache / "features"
     assert kept.stat().st_mode & 0o777 == 0o700
-    deadline_s = time.monotonic() + 10
-    while not list(kept.glob("*/*.safetensors")):  # written behind the answer
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
+    until(lambda: list(kept.glob("*/*.safetensors")), "the file, which is written behind the answer", 10)
 
 
 def test_nobody_is_answered_without_a_key(confined: ConfinedServer) -> None:

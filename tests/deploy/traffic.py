@@ -1,16 +1,10 @@
 """Requests of every kind that makes series move: texts, images old and new, a video, mistakes."""
 
-from typing import Any
-
-from tests.conftest import data_uri, frames_part, image, image_part, text_part
+from tests.conftest import data_uri, frames_part, image, image_part, inputs, text_part
 from tests.deploy.confined_server import ConfinedServer
 from tests.video_file import video
 
 EMBED = "/v1/embeddings"
-
-
-def inputs(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"inputs": [{"content": [part]} for part in parts], **fields}
 
 
 def one_round(server: ConfinedServer, number: int) -> None:

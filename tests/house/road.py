@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT, LiveServer, children_of, command_of, image, image_part
+from tests.conftest import ROOT, LiveServer, children_of, command_of, image, image_part, until
 
 HERE = Path(__file__).parent
 NUM_REQUESTS = 4
@@ -73,10 +73,7 @@ class Profiled:
 
     def _written(self, pid: int) -> list[str]:
         path = self._out / str(pid)
-        deadline_s = time.monotonic() + 10
-        while not path.exists():
-            assert time.monotonic() < deadline_s, f"process {pid} has not written its calls"
-            time.sleep(0.02)
+        until(path.exists, f"the calls of process {pid}", 10)
         called: list[str] = json.loads(path.read_text())
         path.unlink()
         return called

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 import safetensors.torch
 
 from service.checkpoint.hub import CHECKPOINT
-from tests.conftest import LiveServer, image, image_part
-from tests.ingest.program import END_S, Program, lines
+from tests.conftest import LiveServer, image, image_part, until
+from tests.ingest.program import Program, lines
 from tests.ingest.proxy import Proxy
 
 pytestmark = pytest.mark.slow
@@ -62,10 +61,7 @@ def test_a_server_that_becomes_another_model_ends_the_run(servers: list[LiveServ
     proxy = Proxy(servers[0].url, dawdle_s=0.2)
     source, sink = write_source(tmp_path / "in.jsonl", 60), tmp_path / "out.jsonl"
     run = Program(source, "--to", sink, "--server", proxy.url, "--concurrency", "1", "--batch-inputs", "2")
-    deadline_s = time.monotonic() + END_S
-    while not (sink.exists() and sink.stat().st_size):
-        assert time.monotonic() < deadline_s, run.stderr()
-        time.sleep(0.02)
+    until(lambda: sink.exists() and sink.stat().st_size, "its first points")
     proxy.stand_before(servers[1].url)
     end = run.end(1)
     proxy.stop()

@@ -23,7 +23,7 @@ from service.ingest.sending.handshake import video_rule
 from service.ingest.sending.media import VideoLoader
 from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import Vectors, floats
-from tests.conftest import TOLERANCE, Gained, LiveServer
+from tests.conftest import TOLERANCE, Gained, LiveServer, inputs
 from tests.ingest.program import Program, by_id, lines
 from tests.ingest.test_ledger import PLAN
 from tests.journey.test_minilm import FOLDER
@@ -84,7 +84,7 @@ def part_of(name: str, **times: Any) -> dict[str, Any]:
 
 
 def there(server: LiveServer, *parts: dict[str, Any], **fields: Any) -> np.ndarray:
-    return server.vectors({"inputs": [{"content": [part]} for part in parts], **fields})
+    return server.vectors(inputs(*parts, **fields))
 
 
 def test_a_folder_gives_every_segment_once_with_its_vector_and_every_failure_its_name(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import TOLERANCE, LiveServer, data_uri
+from tests.conftest import TOLERANCE, LiveServer, data_uri, inputs
 from tests.journey.conftest import refusal
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import RATE_HZ, make_checkpoint
@@ -34,10 +34,6 @@ def audio_url(encoded: bytes, kind: str = "wav") -> dict[str, Any]:
     return {"type": "audio_url", "audio_url": {"url": url}}
 
 
-def body(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"inputs": [{"content": [part]} for part in parts], **fields}
-
-
 @pytest.fixture(scope="module")
 def unfused(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
@@ -54,20 +50,20 @@ def test_files_of_all_formats_have_the_references_vectors(clap: LiveServer, unfu
     ]
     theirs = Reference(unfused).audios([decoded(one) for one, _ in files])
     for make in (input_audio, audio_url):
-        assert np.abs(clap.vectors(body(*(make(*one) for one in files))) - theirs).max() <= TOLERANCE
+        assert np.abs(clap.vectors(inputs(*(make(*one) for one in files))) - theirs).max() <= TOLERANCE
     assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE
 
 
 def test_the_same_samples_in_another_file_are_encoded_once(clap: LiveServer) -> None:
     samples = tone(0.8, next(hertz))
     before = clap.metric("cenote_vision_encodes_total")
-    vectors = clap.vectors(body(input_audio(encode(samples)), input_audio(encode(samples, "flac", "flac"), "flac")))
+    vectors = clap.vectors(inputs(input_audio(encode(samples)), input_audio(encode(samples, "flac", "flac"), "flac")))
     assert np.array_equal(vectors[0], vectors[1])
     assert clap.metric("cenote_vision_encodes_total") == before + 1
 
 
 def test_an_audio_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
-    asked = body(input_audio(encode(tone(0.3, next(hertz)))))
+    asked = inputs(input_audio(encode(tone(0.3, next(hertz)))))
     (entry,) = clap.ask("/tokenize", asked).json()["data"]
     usage = clap.ask(V1, asked).json()["usage"]
     assert entry["count"] == usage["prompt_tokens"] == 1
@@ -80,7 +76,7 @@ def test_an_audio_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
 
 
 def test_a_model_without_audio_says_what_it_takes(server: LiveServer) -> None:
-    for asked in (body(input_audio(WAV)), {"messages": [{"role": "user", "content": [audio_url(WAV)]}]}):
+    for asked in (inputs(input_audio(WAV)), {"messages": [{"role": "user", "content": [audio_url(WAV)]}]}):
         status, code, param, message = refusal(server, asked)
         assert (status, code) == (400, "unsupported_modality")
         assert message == f"`{param}`: got audio; this model takes text, images and videos"
@@ -117,14 +113,14 @@ def test_what_is_no_audio_is_refused(
     clap: LiveServer, part: dict[str, Any], status: int, code: str, param: str | None, words: str
 ) -> None:
     before = clap.metric("cenote_vision_encodes_total")
-    found = refusal(clap, body(part))
+    found = refusal(clap, inputs(part))
     assert found[:3] == (status, code, param or "inputs[0].content[0].audio_url")
     assert words in found[3]
     assert clap.metric("cenote_vision_encodes_total") == before
 
 
 def test_a_format_that_is_unknown_is_refused_by_the_schema(clap: LiveServer) -> None:
-    status, code, param, message = refusal(clap, body(input_audio(WAV, "pcm16")))
+    status, code, param, message = refusal(clap, inputs(input_audio(WAV, "pcm16")))
     assert (status, code, param) == (400, "invalid_request", f"{PARAM}.format")
     assert "wav" in message
     assert "'pcm16'" in message, "the name of an enumeration is no secret"
@@ -138,9 +134,9 @@ def test_an_evicted_audio_is_decoded_again(
     flags = ("--encoder-cache-bytes", "128", "--host-cache-bytes", "0", "--result-cache-bytes", "0")
     small = start_server("--model", str(folder), *flags).wait_until_ready()
     parts = [input_audio(encode(tone(0.3, next(hertz)))) for _ in range(4)]
-    first = [small.vectors(body(part)) for part in parts]
+    first = [small.vectors(inputs(part)) for part in parts]
     decoded_before = small.metric("cenote_sounds_decoded_total")
-    again = [small.vectors(body(part)) for part in parts]
+    again = [small.vectors(inputs(part)) for part in parts]
     assert np.array_equal(np.concatenate(first), np.concatenate(again))
     assert small.metric("cenote_sounds_decoded_total") > decoded_before
     small.stop()
@@ -154,12 +150,12 @@ def test_files_and_limits_are_the_settings(
     flags = ("--max-media-bytes", "20000", "--max-audio-s", "0.6", "--media-paths", str(tmp_path))
     strict = start_server("--model", str(folder), *flags).wait_until_ready()
     part = {"type": "audio_url", "audio_url": {"url": (tmp_path / "a.wav").as_uri()}}
-    assert strict.vectors(body(part)).shape == (1, 24)
+    assert strict.vectors(inputs(part)).shape == (1, 24)
     long = input_audio(encode(tone(0.61)))
-    status, code, param, message = refusal(strict, body(long))
+    status, code, param, message = refusal(strict, inputs(long))
     assert (status, code, param) == (413, "media_too_large", PARAM)
     assert "0.6 s long; at most 0.6 s" in message
-    status, code, param, message = refusal(strict, body(input_audio(bytes(20_001))))
+    status, code, param, message = refusal(strict, inputs(input_audio(bytes(20_001))))
     assert (status, code, param) == (413, "media_too_large", f"{PARAM}.data")
     assert "20001 bytes; at most 20000" in message
     strict.stop()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image, image_part, until
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part, inputs, until
 from tests.raw_socket import connect, post
 
 GOOD = {"input": "a good text"}
@@ -92,7 +92,7 @@ def test_a_client_that_hangs_up_in_its_body_is_499_too(own: LiveServer) -> None:
 def test_images_of_a_client_that_hung_up_leave_no_pixels_behind(own: LiveServer) -> None:
     for seed in range(5):
         parts = [image_part(image(seed * 10 + i, 400, 300)) for i in range(8)]
-        connection = sent(own, {"inputs": [{"content": [part]} for part in parts]})
+        connection = sent(own, inputs(*parts))
         time.sleep(0.02 * seed)
         connection.close()
     wait_for(own, queue_inputs=0, queue_bytes=0, pixel_arena_bytes=0)

@@ -164,9 +164,8 @@ def test_features_larger_than_the_whole_cache_are_answered_and_not_kept(tiny: Li
 
 def test_pixels_larger_than_the_whole_arena_are_refused_with_both_numbers(tiny: LiveServer) -> None:
     good = {"content": [text_part("good")]}
-    answer = tiny.http.post("/v1/embeddings", json={"inputs": [good, {"content": [image_part(image(1, 640, 480))]}]})
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["index"]) == (413, "media_too_large", 1)
+    error = tiny.refusal("/v1/embeddings", {"inputs": [good, {"content": [image_part(image(1, 640, 480))]}]}, 413)
+    assert (error["code"], error["index"]) == ("media_too_large", 1)
     assert str(640 * 480 * 3) in error["message"]
     assert str(ARENA_BYTES) in error["message"]
     assert len(tiny.vectors({"inputs": [good]})) == 1

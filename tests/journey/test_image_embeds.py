@@ -215,9 +215,8 @@ def test_wrong_features_are_refused_with_their_place_before_anything_is_queued(s
     part, param, words = WRONG[name]
     items = [{"content": "good"}, {"content": [text_part("a"), part]}]
     gained = Gained(server)
-    answer = server.http.post("/v1/embeddings", json={"inputs": items})
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["index"]) == (400, "invalid_image_embeds", 1)
+    error = server.refusal("/v1/embeddings", {"inputs": items})
+    assert (error["code"], error["index"]) == ("invalid_image_embeds", 1)
     assert error["param"] == f"inputs[1].content[1].{param}"
     assert words in error["message"]
     assert gained("batch_inputs_count") == 0
@@ -244,9 +243,8 @@ def test_features_of_nothing_but_zeros_are_fine(server: LiveServer) -> None:
 
 def test_features_too_long_for_the_model_are_refused_by_their_tokens(server: LiveServer) -> None:
     part = features_part(torch.zeros(8_200, WIDTH).half(), [1, 4, 8_200])
-    answer = server.http.post("/v1/embeddings", json={"inputs": [{"content": [part]}]})
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"]) == (400, "context_length_exceeded")
+    error = server.refusal("/v1/embeddings", {"inputs": [{"content": [part]}]})
+    assert error["code"] == "context_length_exceeded"
     assert "8192" in error["message"]
 
 
@@ -279,9 +277,8 @@ def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_th
     tight: LiveServer,
 ) -> None:
     gained = Gained(tight)
-    answer = tight.http.post("/v1/image_embeds", json={"images": images(5)})
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (413, "media_too_large", "images")
+    error = tight.refusal("/v1/image_embeds", {"images": images(5)}, 413)
+    assert (error["code"], error["param"]) == ("media_too_large", "images")
     num_tokens = sum(width * height // 1024 for width, height in SIZES)
     for number in (num_tokens, WIDTH * 4, num_tokens * WIDTH * 4, MAX_FEATURES_BYTES):
         assert str(number) in error["message"]
@@ -306,9 +303,8 @@ def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServ
 
 def test_features_larger_than_the_whole_arena_are_refused_with_both_numbers(tight: LiveServer) -> None:
     part = features_part(torch.zeros(200, WIDTH), [1, 20, 40])
-    answer = tight.http.post("/v1/embeddings", json={"inputs": [{"content": [part]}]})
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["index"]) == (413, "media_too_large", 0)
+    error = tight.refusal("/v1/embeddings", {"inputs": [{"content": [part]}]}, 413)
+    assert (error["code"], error["index"]) == ("media_too_large", 0)
     assert str(200 * WIDTH * 4) in error["message"]
     assert "200000" in error["message"]
 

@@ -18,12 +18,6 @@ def stream(server: LiveServer, query: str, *lines: dict) -> httpx.Response:
     return server.http.post(f"/v1/embeddings/stream?{query}", content=body, headers=headers)
 
 
-def refused(server: LiveServer, path: str, body: dict) -> dict:
-    answer = server.http.post(path, json=body)
-    assert answer.status_code == 400, answer.text
-    return answer.json()["error"]
-
-
 @pytest.mark.parametrize(
     ("name", "same"),
     [
@@ -59,7 +53,7 @@ def test_own_words_win_over_the_name(server: LiveServer) -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known(server: LiveServer) -> None:
-    error = refused(server, "/v1/embeddings", {"input": "a", "input_type": "queries"})
+    error = server.refusal("/v1/embeddings", {"input": "a", "input_type": "queries"})
     assert (error["code"], error["param"]) == ("invalid_request", "input_type")
     for name in ("query", "document", "passage", "search_query"):
         assert name in error["message"]
@@ -78,7 +72,7 @@ def test_the_body_of_voyages_client(server: LiveServer) -> None:
     want = server.vectors({"input": ["a red circle"], "instruction": QUERY})
     np.testing.assert_array_equal(from_base64(answer["data"][0]["embedding"]), want[0])
     for field, value, meant in (("output_dimension", 64, "dimensions"), ("output_dtype", "int8", "embed_dtype")):
-        error = refused(server, "/v1/embeddings", body | {field: value})
+        error = server.refusal("/v1/embeddings", body | {field: value})
         assert (error["code"], error["param"]) == ("unknown_field", field)
         assert f"did you mean `{meant}`?" in error["message"]
 
@@ -94,7 +88,7 @@ def test_a_long_text_is_cut_as_voyage_and_nvidia_cut_it(server: LiveServer, cut:
 
 @pytest.mark.parametrize("cut", [{"truncate": "NONE"}, {"truncation": False}, {}])
 def test_a_long_text_is_an_error_where_nothing_may_be_cut(server: LiveServer, cut: dict) -> None:
-    error = refused(server, "/v1/embeddings", {"input": ["a", LONG], "input_type": "passage", **cut})
+    error = server.refusal("/v1/embeddings", {"input": ["a", LONG], "input_type": "passage", **cut})
     assert (error["code"], error["index"]) == ("context_length_exceeded", 1)
 
 
@@ -107,7 +101,7 @@ def test_a_long_text_is_an_error_where_nothing_may_be_cut(server: LiveServer, cu
     ],
 )
 def test_two_ways_to_cut_are_one_too_many(server: LiveServer, fields: dict, param: str) -> None:
-    error = refused(server, "/v1/embeddings", {"input": "a", **fields})
+    error = server.refusal("/v1/embeddings", {"input": "a", **fields})
     assert (error["code"], error["param"]) == ("conflicting_input", param)
 
 
@@ -128,7 +122,7 @@ def test_the_stream_takes_it_for_all_lines_and_for_one(server: LiveServer) -> No
 def test_an_unknown_field_that_is_null_is_absent(server: LiveServer, path: str) -> None:
     field = "texts" if "embed" in path and path != "/v1/embeddings" else "input"
     server.ask(path, {field: ["a"], "logprobs": None, "y": None})
-    error = refused(server, path, {field: ["a"], "logprobs": None, "y": 1})
+    error = server.refusal(path, {field: ["a"], "logprobs": None, "y": 1})
     assert (error["code"], error["param"]) == ("unknown_field", "y")
 
 
@@ -141,7 +135,7 @@ def test_an_unknown_field_that_is_null_is_absent(server: LiveServer, path: str) 
 )
 def test_a_lenient_server_refuses_what_would_change_the_numbers(bare_server: LiveServer, fields: dict) -> None:
     (name,) = fields
-    error = refused(bare_server, "/v1/embeddings", {"input": "a", "x": 1, **fields})
+    error = bare_server.refusal("/v1/embeddings", {"input": "a", "x": 1, **fields})
     assert (error["code"], error["param"]) == ("unknown_field", name)
     bare_server.ask("/v1/embeddings", {"input": "a", "x": 1, name: None})
     answer = stream(bare_server, f"{name}={fields[name]}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, plain_environ, until
+from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, free_ports, plain_environ, until
 
 pytestmark = pytest.mark.slow
 """Servers that start again and again."""
@@ -27,12 +27,6 @@ def _hangups_are_heard() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 @pytest.mark.parametrize(
@@ -63,7 +57,7 @@ def started(log: Path, *flags: str) -> subprocess.Popen[bytes]:
 
 
 def test_a_listener_that_waits_refuses_connections_until_the_model_answers(tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports()
     process = started(tmp_path / "log", "--port", str(port), "--listen", "when-ready")
     try:
         deadline_s = time.monotonic() + READY_S
@@ -108,7 +102,7 @@ def test_sighup_reads_the_keys_again_and_ends_nothing(start_server: Callable[...
 
 def test_a_terminal_that_closes_ends_the_server_with_a_drain(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    port = free_port()
+    (port,) = free_ports()
     process = subprocess.Popen([*SERVE, "--port", str(port)], cwd=ROOT, env=plain_environ(), stderr=theirs)
     os.close(theirs)
     deadline_s, said = time.monotonic() + READY_S, b""

@@ -114,10 +114,7 @@ def item(*parts: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def error_of(server: LiveServer, part: str | dict[str, Any], status: int) -> dict[str, Any]:
-    answer = server.http.post(V1, json={"inputs": [item(part)]})
-    assert answer.status_code == status, answer.text
-    error: dict[str, Any] = answer.json()["error"]
-    return error
+    return server.refusal(V1, {"inputs": [item(part)]}, status)
 
 
 @of_kinds
@@ -256,9 +253,7 @@ def test_every_route_fetches_and_names_what_it_could_not_fetch(
 ) -> None:
     asked = {name: _with_url(value, host.url("/0.png")) for name, value in body.items()}
     fetching.ask(path, asked)
-    missing = fetching.http.post(path, json=_with_url(asked, "", host.url("/0.png"), host.url("/missing.png")))
-    assert missing.status_code == 502
-    error = missing.json()["error"]
+    error = fetching.refusal(path, _with_url(asked, "", host.url("/0.png"), host.url("/missing.png")), 502)
     assert (error["code"], error["param"], error["index"]) == ("media_fetch_failed", param, 0)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.front.admission.key_file import hash_key
+from tests.builders import write_keys
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.journey.test_start import run, the_line
 
@@ -16,8 +16,7 @@ BODY = {"input": "a text"}
 
 @pytest.fixture(scope="module")
 def allowing(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    keys = tmp_path_factory.mktemp("keys") / "keys"
-    keys.write_text(f'{{"tenant": "a", "sha256": "{hash_key(KEY.encode()).hex()}"}}\n')
+    keys = write_keys(tmp_path_factory.mktemp("keys") / "keys", {"a": KEY})
     flags = ("--api-keys", str(keys), "--max-body-bytes", "10000", "--max-connections", "4")
     flags += ("--allowed-origins", f"http://localhost:5173,{PAGE}")
     return start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()

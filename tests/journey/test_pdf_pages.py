@@ -14,7 +14,7 @@ from PIL import Image
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
+from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, inputs, text_part
 from tests.pdf_file import (
     A0,
     NEEDS_APPEARANCES,
@@ -60,10 +60,6 @@ def rendered(file: bytes, page: int, max_pixels: int) -> dict[str, Any]:
     return image_part(data_uri(png.getvalue()))
 
 
-def body(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"inputs": [{"content": [part]} for part in parts], **fields}
-
-
 def max_pixels(server: LiveServer) -> int:
     return int(server.http.get("/v1/models").json()["data"][0]["max_pixels"])
 
@@ -84,8 +80,8 @@ FILES = {
 def test_a_page_has_the_vector_of_its_image_and_is_encoded_once_for_both(reader: LiveServer, name: str) -> None:
     file, before = FILES[name], reader.metric("cenote_vision_encodes_total")
     pages = range(1, len(pypdfium2.PdfDocument(file)) + 1)
-    got = reader.vectors(body(*(page_part(file, page) for page in pages)))
-    images = reader.vectors(body(*(rendered(file, page, max_pixels(reader)) for page in pages)))
+    got = reader.vectors(inputs(*(page_part(file, page) for page in pages)))
+    images = reader.vectors(inputs(*(rendered(file, page, max_pixels(reader)) for page in pages)))
     np.testing.assert_allclose(got, images, rtol=0, atol=TOLERANCE)
     assert reader.metric("cenote_vision_encodes_total") - before == len(pages)
     assert all(np.abs(got[i] - got[j]).max() > TOLERANCE for i in range(len(got)) for j in range(i))
@@ -143,14 +139,14 @@ ROWS = [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("without "
 @pytest.mark.parametrize("name", ROWS)
 def test_a_file_that_cannot_be_read_is_refused_with_its_place(reader: LiveServer, name: str) -> None:
     part, status, code, param, words = REFUSED[name]
-    answer = reader.http.post(V1, json=body(part))
+    answer = reader.http.post(V1, json=inputs(part))
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (status, code), error
     assert param is None or error["param"] == param
     assert words in error["message"]
     well = page_part(pdf(2, paragraph, (300, 300)), 2)
     if status != 400 or "URL" in name:
-        first, second = reader.ask(V1, body(part, well, on_error="per_item")).json()["data"]
+        first, second = reader.ask(V1, inputs(part, well, on_error="per_item")).json()["data"]
         assert first["error"]["code"] == code
         assert len(second["embedding"]) == 256
     if param == PARAM and "file" in part:  # what is no matter of one page, the playground says in the same words
@@ -164,16 +160,15 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_place(reader: LiveServer
 def test_a_file_without_end_costs_its_process_and_nobody_else(reader: LiveServer, file: bytes) -> None:
     replaced = "cenote_decode_workers_replaced_total"
     before = reader.metric(replaced)
-    assert reader.http.post(V1, json=body(page_part(file))).status_code == 422
+    assert reader.http.post(V1, json=inputs(page_part(file))).status_code == 422
     assert reader.metric(replaced) > before
-    assert reader.vectors(body(page_part(pdf(1)))).shape == (1, 256)
+    assert reader.vectors(inputs(page_part(pdf(1)))).shape == (1, 256)
 
 
 def test_a_model_of_texts_refuses_pages_by_name(sparse: LiveServer) -> None:
     asked = {"inputs": [{"content": [page_part(pdf(1))]}], "embedding_types": ["sparse"]}
-    answer = sparse.http.post("/v2/embed", json=asked)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"]) == (400, "unsupported_modality")
+    error = sparse.refusal("/v2/embed", asked)
+    assert error["code"] == "unsupported_modality"
     assert "a page of a PDF" in error["message"]
     error = ask(sparse, pdf(1)).json()["error"]
     assert (error["code"], error["param"]) == ("unsupported_modality", "file.file_data")
@@ -195,8 +190,8 @@ def images(answer: httpx.Response) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_each_image_has_the_vector_of_its_page_and_is_encoded_once_for_both(reader: LiveServer) -> None:
     file, before = pdf(3, slide, (640, 360)), reader.metric("cenote_vision_encodes_total")
-    got = reader.vectors(body(*images(ask(reader, file, model="builtin"))))
-    pages = reader.vectors(body(*(page_part(file, page) for page in (1, 2, 3))))
+    got = reader.vectors(inputs(*images(ask(reader, file, model="builtin"))))
+    pages = reader.vectors(inputs(*(page_part(file, page) for page in (1, 2, 3))))
     np.testing.assert_allclose(got, pages, rtol=0, atol=TOLERANCE)
     assert reader.metric("cenote_vision_encodes_total") - before == 3
 
@@ -207,7 +202,7 @@ def test_of_a_long_file_the_first_pages_are_given_and_the_number_of_all(reader: 
     assert (answer["num_pages"], len(answer["images"])) == (26, 24)
     last = image_part(data_uri(base64.b64decode(answer["images"][-1])))
     np.testing.assert_allclose(
-        reader.vectors(body(last)), reader.vectors(body(page_part(pdf(26), 24))), rtol=0, atol=TOLERANCE
+        reader.vectors(inputs(last)), reader.vectors(inputs(page_part(pdf(26), 24))), rtol=0, atol=TOLERANCE
     )
 
 
@@ -216,7 +211,7 @@ def test_as_many_pages_are_given_as_go_into_one_request(start_server: Callable[.
     server = start_server("--model", "builtin", "--max-body-bytes", "600000").wait_until_ready()
     answer = ask(server, pdf(12, same_noise))
     assert 1 < len(answer.json()["images"]) < answer.json()["num_pages"] == 12
-    assert len(server.vectors(body(*images(answer)))) == len(answer.json()["images"])
+    assert len(server.vectors(inputs(*images(answer)))) == len(answer.json()["images"])
     assert ask(server, bytes(600_000)).status_code == 413
 
 

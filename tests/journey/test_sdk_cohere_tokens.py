@@ -1,6 +1,5 @@
 """Cohere's client, unmodified, asked for everything but vectors: tokens, their text, the key, the models."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from cohere.base_client import BaseCohere
 from cohere.errors import BadRequestError, NotFoundError, UnauthorizedError
 
-from service.front.admission.key_file import hash_key
+from tests.builders import write_keys
 from tests.conftest import LiveServer
 
 MODEL = "builtin"
@@ -53,8 +52,7 @@ def test_the_key_and_the_models(client: cohere.Client, server: LiveServer) -> No
 
 @pytest.mark.slow
 def test_a_key_that_is_not_known_is_refused(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
-    keys = tmp_path / "keys"
-    keys.write_text(json.dumps({"tenant": "a", "sha256": hash_key(b"cen_known").hex()}) + "\n")
+    keys = write_keys(tmp_path / "keys", {"a": "cen_known"})
     server = start_server("--model", "builtin", "--api-keys", str(keys)).wait_until_ready()
     with pytest.raises(UnauthorizedError):
         BaseCohere.check_api_key(cohere.Client(base_url=server.url, api_key="other"))

@@ -7,10 +7,9 @@ from statistics import median
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
-from service.front.admission.key_file import ApiKey, hash_key
+from tests.builders import write_keys
 from tests.conftest import LiveServer
 from tests.several_models import write_tables
 
@@ -27,11 +26,8 @@ KEYS = {"loud": "loud-key-of-the-test", "calm": "calm-key-of-the-test"}
 @pytest.fixture(scope="module")
 def both(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder = tmp_path_factory.mktemp("tables")
-    lines = [
-        msgspec.json.encode(ApiKey(tenant=name, sha256=hash_key(key.encode()).hex())) for name, key in KEYS.items()
-    ]
-    (folder / "keys.jsonl").write_bytes(b"\n".join(lines))
-    flags = (*write_tables(folder), "--api-keys", str(folder / "keys.jsonl"), "--max-batch-tokens", "2048")
+    keys = write_keys(folder / "keys.jsonl", KEYS)
+    flags = (*write_tables(folder), "--api-keys", str(keys), "--max-batch-tokens", "2048")
     server = start_server(*flags).wait_until_ready()
     yield server
     assert server.stop() == 0

@@ -53,9 +53,8 @@ def test_long_texts_are_cut_unless_they_may_not_be(server: LiveServer) -> None:
     ],
 )
 def test_what_is_wrong_is_named(server: LiveServer, body: Any, code: str, param: str) -> None:
-    answer = server.http.post("/embed", json=body)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (400, code, param)
+    error = server.refusal("/embed", body)
+    assert (error["code"], error["param"]) == (code, param)
 
 
 def test_info_says_what_is_served(server: LiveServer) -> None:

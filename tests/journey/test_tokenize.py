@@ -139,8 +139,10 @@ def test_ids_are_cut_plainly_when_asked(accepting: LiveServer) -> None:
     token_ids = tokens_of(accepting, input="a red bicycle")["tokens"]
     for side, kept in (("right", token_ids[:9]), ("left", token_ids[-9:])):
         told = {"truncate_prompt_tokens": 9, "truncation_side": side, **ADD_NOTHING}
-        cut = accepting.vectors({"input": token_ids} | told)
-        np.testing.assert_allclose(cut, accepting.vectors({"input": kept}), rtol=0, atol=TOLERANCE)
+        want = accepting.vectors({"input": kept})
+        for ids in (token_ids, kept):
+            np.testing.assert_allclose(accepting.vectors({"input": ids} | told), want, rtol=0, atol=TOLERANCE)
+    assert accepting.vectors({"input": [1] * 8192}).shape == (1, 128)
 
 
 def test_the_plan_says_who_accepts_ids(accepting: LiveServer, server: LiveServer) -> None:
@@ -156,7 +158,15 @@ def test_the_plan_says_who_accepts_ids(accepting: LiveServer, server: LiveServer
     [
         ("/v1/embeddings", {"input": [[1], [2, 8136]]}, "invalid_request", "input[1][1]", "from 0 to 8135"),
         ("/v1/embeddings", {"input": [-1]}, "invalid_request", "input[0]", "the token id -1"),
-        ("/v1/embeddings", {"input": [1] * 8193}, "context_length_exceeded", "input", "8193"),
+        ("/v1/embeddings", {"input": [1] * 8193}, "context_length_exceeded", "input", "context length is 8192 tokens"),
+        *(
+            ("/v1/embeddings", {"input": [1, 2, far]}, "invalid_request", "input[2]", "a number that is far from it")
+            for far in (10**30, -(10**4000))
+        ),
+        *(
+            ("/v1/embeddings", {"input": [1, pad]}, "invalid_request", "input[1]", "which stands for media")
+            for pad in (8134, 8135)  # of images, of videos
+        ),
         ("/v1/embeddings", {"input": [1], "instruction": "x"}, "conflicting_input", "instruction", "whole prompt"),
         *(
             ("/v1/embeddings", {"input": mixed}, "invalid_request", "input[1]", "")
@@ -183,9 +193,8 @@ def test_the_plan_says_who_accepts_ids(accepting: LiveServer, server: LiveServer
 def test_what_cannot_be_is_refused_with_its_place(
     accepting: LiveServer, path: str, body: Body, code: str, param: str, words: str
 ) -> None:
-    answer = accepting.http.post(path, json=body)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (400, code, param), error["message"]
+    error = accepting.refusal(path, body)
+    assert (error["code"], error["param"]) == (code, param), error["message"]
     assert words in error["message"]
     assert code != "empty_input" or param == f"input[{error['index']}]"
 

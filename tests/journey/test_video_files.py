@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, Gained, LiveServer, frames_part, image
+from tests.conftest import CHECKPOINT, Gained, LiveServer, frames_part, image, inputs
 from tests.journey.conftest import refusal
 from tests.video_file import video, video_part
 
@@ -20,15 +20,11 @@ def new_video(num_frames: int = 25, **made: Any) -> bytes:
     return video(num_frames, size=(next(heights), 128), **made)
 
 
-def body(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"inputs": [{"content": [part]} for part in parts], **fields}
-
-
 def test_frames_that_were_seen_before_are_not_decoded_again(server: LiveServer) -> None:
     encoded = new_video(25)
-    server.vectors(body(video_part(encoded)))  # 0, 8, 16, 24
+    server.vectors(inputs(video_part(encoded)))  # 0, 8, 16, 24
     gained = Gained(server)
-    server.vectors(body(video_part(encoded, max_frames=2)))  # 0, 24: another pair
+    server.vectors(inputs(video_part(encoded, max_frames=2)))  # 0, 24: another pair
     assert gained("vision_encodes_total") == 1
 
 
@@ -37,16 +33,16 @@ def test_an_evicted_pair_is_decoded_again(start_server: Callable[..., LiveServer
     """The engine asks for pixels of a video that the front believes cached."""
     small = start_server("--model", str(CHECKPOINT), "--encoder-cache-bytes", "300000").wait_until_ready()
     encoded = new_video()
-    first = small.vectors(body(video_part(encoded)))
+    first = small.vectors(inputs(video_part(encoded)))
     for seed in range(3):
-        small.vectors(body(frames_part([image(seed), image(seed + 10)])))
-    assert np.array_equal(small.vectors(body(video_part(encoded))), first)
+        small.vectors(inputs(frames_part([image(seed), image(seed + 10)])))
+    assert np.array_equal(small.vectors(inputs(video_part(encoded))), first)
     assert small.metric("cenote_videos_decoded_total") > 1
     small.stop()
 
 
 def test_tokenize_reads_the_container_and_decodes_nothing(server: LiveServer) -> None:
-    asked = body(video_part(new_video()))
+    asked = inputs(video_part(new_video()))
     num_decoded = server.metric("cenote_videos_decoded_total")
     counted = server.ask("/tokenize", asked).json()["count"]
     assert server.metric("cenote_videos_decoded_total") == num_decoded
@@ -75,7 +71,7 @@ PLAYLIST = b"ffconcat version 1.0\nfile http://a.example/secret\nfile /etc/passw
     ],
 )
 def test_what_is_no_video_is_refused(server: LiveServer, encoded: bytes, words: str) -> None:
-    status, code, param, message = refusal(server, body(video_part(encoded)))
+    status, code, param, message = refusal(server, inputs(video_part(encoded)))
     assert (status, code, param) == (422, "media_undecodable", PARAM)
     assert words in message
 
@@ -91,10 +87,10 @@ def test_limits_hold_before_anything_is_decoded(start_server: Callable[..., Live
         (video(60, codec="mpeg4"), "2.4 s long; at most 2 s"),
         (video(2, size=(128, 160)), "160 x 128 pixels; at most 20000"),
     ):
-        status, code, param, message = refusal(strict, body(video_part(encoded)))
+        status, code, param, message = refusal(strict, inputs(video_part(encoded)))
         assert (status, code, param) == (413, "media_too_large", PARAM)
         assert words in message
-    fast = strict.ask("/v1/embeddings", body(video_part(video(40, fps=25), fps=1000))).json()
+    fast = strict.ask("/v1/embeddings", inputs(video_part(video(40, fps=25), fps=1000))).json()
     assert fast["usage"]["encoder_cache_misses"] == 4
     assert strict.metric("cenote_videos_decoded_total") == 1
     strict.stop()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from service.front.admission.key_file import hash_key
+from tests.builders import write_keys
 from tests.conftest import CHECKPOINT, LiveServer
 
 KEY = "cen_key"
@@ -48,8 +48,7 @@ def page(browser: Browser, origin: str) -> Iterator[Page]:
 def allowing(
     start_server: Callable[..., LiveServer], origin: str, tmp_path_factory: pytest.TempPathFactory
 ) -> LiveServer:
-    keys = tmp_path_factory.mktemp("keys") / "keys"
-    keys.write_text(f'{{"tenant": "a", "sha256": "{hash_key(KEY.encode()).hex()}"}}\n')
+    keys = write_keys(tmp_path_factory.mktemp("keys") / "keys", {"a": KEY})
     flags = ("--api-keys", str(keys), "--max-body-bytes", "10000")
     return start_server("--model", str(CHECKPOINT), *flags, "--allowed-origins", origin).wait_until_ready()
 

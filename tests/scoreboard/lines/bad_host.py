@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import httpx
 
-from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, STOP_S, children_of, plain_environ
+from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, STOP_S, children_of, free_ports, plain_environ
 from tests.scoreboard.line import Result, line
 
 ASKS = 40
@@ -30,9 +30,7 @@ RECOVERS_S = 5
 @contextlib.contextmanager
 def served(stderr: int | IO[bytes], **popen: Any) -> Iterator[tuple[httpx.Client, int]]:
     """A client and the process id of a server whose stderr nobody reads, so its port is chosen here."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports()
     command = [sys.executable, "-m", "service", "serve", "--port", str(port), "--model", str(CHECKPOINT), *MODEST]
     environ = plain_environ() | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'kernels'}"}
     process = subprocess.Popen(command, stderr=stderr, **{"cwd": ROOT, "env": environ} | popen)

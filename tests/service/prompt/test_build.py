@@ -70,15 +70,6 @@ def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
         assert (expected[-1] == 8128) is has_end_token
 
 
-def test_the_default_prompt_token_by_token(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
-    prompt = builder.build(user("A cat"), WHOLE)
-    assert tokenizer.decode(prompt.plan.ids) == (
-        "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
-        "<|im_start|>user\nA cat<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
-    )
-    assert (prompt.placeholders, prompt.truncated) == ((), False)
-
-
 def test_placeholders_stand_where_the_images_are(builder: PromptBuilder, image: MediaItem, profile: Profile) -> None:
     first, second = image(128, 64), image(320, 320)
     prompt = builder.build(user("Compare.", first, second), WHOLE)
@@ -152,12 +143,6 @@ def test_a_special_string_in_a_clients_text_changes_no_structure(
             hostile = builder.build(user(text, *images, instruction=text), Truncation(8192, "right"))
             assert structure(hostile) == structure(plain)
             assert [p.length for p in hostile.placeholders] == [p.length for p in plain.placeholders]
-
-
-def test_a_text_of_special_strings_is_still_the_text(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
-    text = " ".join(SPECIALS)
-    decoded = tokenizer.decode(builder.build(user(text), WHOLE).plan.ids)
-    assert decoded.count(text) == 1
 
 
 def test_strict_reference_reads_special_strings_as_the_reference_does(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import free_ports
+
 BINARY = shutil.which("valkey-server") or shutil.which("redis-server")
 READY_S = 20
 PASSWORD = "hunter2-do-not-log"
@@ -27,7 +29,7 @@ class RedisServer:
         pytest.importorskip("redis", reason="needs the extra `valkey`")
         if BINARY is None:
             pytest.skip("needs valkey-server or redis-server, of Debian's packages")
-        self.port = free_port()
+        (self.port,) = free_ports()
         self.url = f"valkey://:{PASSWORD}@127.0.0.1:{self.port}/0"
         self._command = [
             *(BINARY, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""),
@@ -69,10 +71,3 @@ class Refusal(socketserver.StreamRequestHandler):
             for _ in range(int(head[1:])):
                 self.rfile.read(int(self.rfile.readline()[1:]) + 2)
             self.wfile.write(b"-WRONGPASS invalid username-password pair or user is disabled.\r\n")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -13,7 +13,8 @@ import pytest
 
 from service.engine.shared_tiers import health, valkey
 from service.engine.shared_tiers.valkey import PREFIX, TIMEOUT_S, ValkeyTier
-from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer, RefusingServer, free_port
+from tests.conftest import free_ports, until
+from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer, RefusingServer
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +67,7 @@ def test_a_server_that_refuses_the_password_is_never_up(caplog: pytest.LogCaptur
         assert not tier.report().is_up
         assert tier.get("name") is None
         assert not tier.report().is_up
-        deadline_s = time.monotonic() + 10
-        while "fails with AuthenticationError" not in caplog.text and time.monotonic() < deadline_s:
-            time.sleep(0.01)
+        until(lambda: "fails with AuthenticationError" in caplog.text, "the warning", 10)
         server.shutdown()
     assert "fails with AuthenticationError; features are kept without it" in caplog.text
     assert PASSWORD not in caplog.text
@@ -96,9 +95,7 @@ def test_a_wrong_address_is_said_at_start_without_the_password(caplog: pytest.Lo
         port = taken.getsockname()[1]
         with caplog.at_level(logging.WARNING, "cenote.engine"):
             tier = ValkeyTier(f"valkey://user:secret-word@127.0.0.1:{port}/0")
-            deadline_s = time.monotonic() + 20
-            while not caplog.messages and time.monotonic() < deadline_s:  # the last thing that greeting does
-                time.sleep(0.01)
+            until(lambda: caplog.messages, "the last thing that greeting does", 20)
     assert f"127.0.0.1:{port}" in caplog.text
     assert "secret" not in caplog.text
     assert (tier.report().is_up, tier.report().last_success_s) == (False, 0)
@@ -162,7 +159,7 @@ def test_a_server_that_talks_another_language_is_a_miss() -> None:
 def test_no_password_is_ever_logged(scheme: str, server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     secret = "another-secret"
-    for port in (server.port, free_port()):
+    for port in (server.port, *free_ports()):
         tier = ValkeyTier(f"{scheme}://user:{secret}@127.0.0.1:{port}")
         for _ in range(5):
             assert tier.get("name") is None

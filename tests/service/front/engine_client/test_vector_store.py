@@ -11,7 +11,8 @@ from service import metrics
 from service.engine_series import ClientSeries
 from service.front.engine_client import vector_store
 from service.front.engine_client.vector_store import VectorStore
-from tests.service.engine.shared_tiers.redis_server import RedisServer, RefusingServer, free_port
+from tests.conftest import free_ports
+from tests.service.engine.shared_tiers.redis_server import RedisServer, RefusingServer
 
 NAME = b"n" * 32
 
@@ -30,7 +31,7 @@ async def all_done(store: VectorStore) -> None:
 
 async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
-    port = free_port()
+    (port,) = free_ports()
     store = VectorStore(f"valkey://user:secret-word@127.0.0.1:{port}/0", ClientSeries("tiny"))
     with caplog.at_level(logging.WARNING, "cenote.front"):
         store.greet()

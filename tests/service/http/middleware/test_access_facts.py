@@ -4,21 +4,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 
-from service.front.admission.key_file import ApiKey, hash_key
-from tests.conftest import CHECKPOINT, LiveServer, data_uri, image, image_part
+from tests.builders import write_keys
+from tests.conftest import CHECKPOINT, LiveServer, data_uri, image, image_part, inputs
 from tests.service.http.middleware.access_lines import line_of
 
-KEYS = {"cen_loud": "loud", "cen_quiet": "quiet"}
+KEYS = {"loud": "cen_loud", "quiet": "cen_quiet"}
 
 
 @pytest.fixture(scope="module")
 def keyed(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    path = tmp_path_factory.mktemp("keys") / "keys.jsonl"
-    lines = [msgspec.json.encode(ApiKey(tenant=t, sha256=hash_key(k.encode()).hex())) for k, t in KEYS.items()]
-    path.write_bytes(b"\n".join(lines))
+    path = write_keys(tmp_path_factory.mktemp("keys") / "keys.jsonl", KEYS)
     flags = ("--model", str(CHECKPOINT), "--log-format", "json", "--api-keys", str(path))
     flags += ("--result-cache-bytes", "1000000")
     return start_server(*flags).wait_until_ready()
@@ -27,10 +24,6 @@ def keyed(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.Temp
 def ask(server: LiveServer, id_: str, body: dict[str, Any], key: str = "cen_loud") -> dict[str, Any]:
     headers = {"x-request-id": id_, "authorization": f"Bearer {key}"}
     return dict(server.http.post("/v1/embeddings", json=body, headers=headers).json())
-
-
-def inputs(*parts: dict[str, Any]) -> dict[str, Any]:
-    return {"inputs": [{"content": [part]} for part in parts]}
 
 
 def test_a_line_has_tenant_inputs_tokens_cache_and_batch(keyed: LiveServer) -> None:
@@ -92,7 +85,7 @@ def test_series_count_by_tenant_and_never_by_key(keyed: LiveServer) -> None:
     page = keyed.http.get("/metrics").text
     gained = {what: counted(keyed, what)["loud"] - before[what].get("loud", 0) for what in before}
     assert gained == {"requests": 2, "inputs": 3, "tokens": usage["prompt_tokens"], "errors": 1}
-    assert not [key for key in (*KEYS, "stranger") if key in page]
+    assert not [key for key in (*KEYS.values(), "stranger") if key in page]
 
 
 def counted(server: LiveServer, what: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.conftest import CHECKPOINT, LiveServer, until
 from tests.raw_socket import address, connect, post, receive, say
 
 BODY = b'{"input": "x"}'
@@ -189,10 +189,7 @@ def test_a_body_in_chunks_that_is_refused_is_ended_and_not_parsed(impatient: Liv
 
 def until_others_have_ended(server: LiveServer) -> None:
     """Return once the connections of the last test are below the cap: on a busy machine their ends are heard late."""
-    deadline_s = time.monotonic() + 30
-    while say(server, GET.replace(b"/livez", b"/v1/models") + b"\r\n").status != 200:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
+    until(lambda: say(server, GET.replace(b"/livez", b"/v1/models") + b"\r\n").status == 200, "an answer", 30)
 
 
 def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: LiveServer) -> None:
@@ -200,10 +197,7 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: LiveServer)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(address(impatient))
         client.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n" * 60)
-        deadline_s = time.monotonic() + 60
-        while 'phase="write"} 1.0' not in (page := impatient.http.get("/metrics").text):
-            assert time.monotonic() < deadline_s, page
-            time.sleep(0.5)
+        until(lambda: 'phase="write"} 1.0' in impatient.http.get("/metrics").text, "the count of its end")
 
 
 @pytest.mark.parametrize(
@@ -230,9 +224,6 @@ def test_a_client_that_hangs_up_while_it_waits_is_499_in_the_log(impatient: Live
     with connect(impatient) as client:
         client.sendall(START + b"x-request-id: gone\r\ncontent-length: 100\r\n\r\n{")
         time.sleep(0.2)
-    deadline_s = time.monotonic() + 30
-    while not (found := [line for line in impatient.log_lines() if '"request_id":"gone"' in line]):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-    (line,) = found
+    until(lambda: '"request_id":"gone"' in "".join(impatient.log_lines()), "its line", 30)
+    (line,) = (line for line in impatient.log_lines() if '"request_id":"gone"' in line)
     assert json.loads(line)["status"] == 499

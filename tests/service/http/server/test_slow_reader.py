@@ -1,9 +1,9 @@
 """Slow readers: those under the least rate on average, and none because it reads in lumps."""
 
 import socket
-import time
 
 from service.http.server.pacing import MAX_PAUSE_S, SlowReader, num_in_kernel
+from tests.conftest import until
 
 LEAST = 16_000
 
@@ -58,7 +58,4 @@ def test_what_the_other_side_has_not_taken_is_known_of_a_real_socket() -> None:
             num_read = 0
             while num_read < num_written:
                 num_read += len(client.recv(1 << 20))
-            deadline_s = time.monotonic() + 10
-            while num_in_kernel(server) and time.monotonic() < deadline_s:
-                time.sleep(0.01)
-            assert num_in_kernel(server) == 0
+            until(lambda: num_in_kernel(server) == 0, "an empty buffer", 10)

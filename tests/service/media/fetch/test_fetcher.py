@@ -14,6 +14,7 @@ from service.media.fetch import exchange
 from service.media.fetch.connection import FETCH_FAILED, client_context
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.url import parse_url
+from tests.conftest import until
 from tests.media_host import redirect, reply
 from tests.service.media.fetch.conftest import Bench
 
@@ -151,7 +152,7 @@ def test_a_host_that_drips_is_left_by_the_wall_clock_and_its_socket_is_free(benc
     bench.failure(bench.host.url("/", "host.test"), timeout_s=0.3)
     assert 0.3 <= time.monotonic() - began_s < 10
     assert reasons() == ["timed_out"]
-    wait_for(lambda: num_descriptors() <= before)
+    until(lambda: num_descriptors() <= before, "a free socket", 2)
 
 
 def test_a_host_that_drips_is_left_long_before_the_time_limit(
@@ -193,7 +194,7 @@ async def test_a_fetch_that_is_cancelled_frees_its_socket(bench: Bench) -> None:
         await asyncio.sleep(0.01)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await asyncio.to_thread(wait_for, lambda: bench.host.num_open == 0)
+    await asyncio.to_thread(until, lambda: bench.host.num_open == 0, "a free socket", 2)
     assert len(fetcher._hosts) == len(fetcher._tenants) == 0
 
 
@@ -261,10 +262,3 @@ def test_a_known_image_is_not_given_out_when_its_host_may_no_longer_be_asked(ben
 
 def num_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 2
-    while not happened():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)

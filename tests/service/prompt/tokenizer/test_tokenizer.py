@@ -107,21 +107,18 @@ def test_a_special_token_that_swallows_white_space_stops_the_start(profile: Prof
         PromptBuilder(profile, PromptTokenizer(variant(tokenizer=swallow)))
 
 
-def test_control_tokens_that_are_not_marked_special_stop_the_start(variant: Variant) -> None:
-    def unmark(content: dict) -> None:
-        for token in content["added_tokens"]:
-            token["special"] = token["content"] != "<|image_pad|>"
+def unmark(content: dict) -> None:
+    for token in content["added_tokens"]:
+        token["special"] = token["content"] != "<|image_pad|>"
 
+
+def test_control_tokens_that_are_not_marked_special_stop_the_start(variant: Variant) -> None:
     folder = variant(tokenizer=unmark)
     with pytest.raises(CheckpointError, match=r"lacks the special tokens <\|image_pad\|>"):
         load_profile(folder)
 
 
 def test_control_tokens_that_text_can_reach_stop_the_builder(profile: Profile, variant: Variant) -> None:
-    def unmark(content: dict) -> None:
-        for token in content["added_tokens"]:
-            token["special"] = token["content"] != "<|image_pad|>"
-
     with pytest.raises(CheckpointError, match="8134"):
         PromptBuilder(profile, PromptTokenizer(variant(tokenizer=unmark)))
 
