@@ -264,7 +264,8 @@ def images_alone(name: str, width: int = 48) -> Model:
     """A model that sees images and reads no text."""
 
     def vectors(reference: Any, side: Side, found: Sequence[Item]) -> Sequence[np.ndarray]:
-        return list(reference.images([one if isinstance(one, bytes) else image_bytes(one) for one in found]))
+        files = [image_bytes(one) if isinstance(one, Image.Image) else one for one in found]
+        return list(reference.images(files))
 
     refused = (
         ("/v1/embeddings", {"input": "a cat"}, "unsupported_modality", "input", ONLY_IMAGES),

@@ -32,7 +32,8 @@ def model2vec(make: Callable[[], Tokenizer], folder: Path, **more: Any) -> Path:
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5"}
     config |= {"apply_pca": WIDTH, "apply_zipf": True, "hidden_dim": WIDTH, "seq_length": 1_000_000}
     quantized = {key: more.pop(key) for key in ("vocabulary_quantization", "quantize_to") if key in more}
-    model = StaticModel(rows(tokenizer.get_vocab_size()), tokenizer, config, **{"normalize": True} | more)
+    given: dict[str, Any] = {"normalize": True} | more
+    model = StaticModel(rows(tokenizer.get_vocab_size()), tokenizer, config, **given)
     quantize_model(model, **quantized).save_pretrained(folder)
     return folder
 

@@ -118,6 +118,17 @@ def test_prompts_and_shorter_vectors_are_sentence_transformers(served: Callable[
     assert served("potion, unigram").profile.max_tokens == 20
 
 
+def test_a_limit_of_the_tokenizers_file_is_sentence_transformers(tmp_path: Path) -> None:
+    folder = static_embedding(tmp_path / "cut", is_new=True)
+    limit = {"direction": "Right", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
+    change_json(folder / "tokenizer.json", truncation=limit)
+    served, texts = Served(folder), [LONG[0], "a"]
+    assert served.profile.max_tokens == 9
+    assert near(served.texts(texts, side="right"), np.asarray(reference(folder).encode(texts)))
+    with pytest.raises(InputError, match="context length"):
+        served.prompt(LONG[0])
+
+
 def test_half_a_table_is_read_as_it_is(tmp_path: Path) -> None:
     folder = potion(tmp_path / "half")
     tensors = {name: one.half() for name, one in load_file(folder / "model.safetensors").items()}
@@ -125,8 +136,7 @@ def test_half_a_table_is_read_as_it_is(tmp_path: Path) -> None:
     texts = list(TEXTS[:5])
     theirs = reference(folder).encode(texts)
     assert np.abs(Served(folder).texts(texts) - theirs).max() <= 1e-3  # what it rounds
-    profile = load_profile(folder)
-    kept = load_model(profile.architecture, folder, torch.device("cpu"), None, profile.pooling)
+    kept = load_model(load_profile(folder).architecture, folder, torch.device("cpu"), None, "mean")
     assert kept.backbone.dtype == torch.float16
 
 
