@@ -207,6 +207,7 @@ def _resolved(settings: Settings) -> str:
         "pixels": f"{rule.min_pixels} to {rule.max_pixels}" if rule else "-",
         "audio": f"{profile.audios.rule.rate_hz} Hz" if profile.audios else "-",
         "input types": ", ".join(profile.input_types),
+        "scores": profile.activation if profile.is_reranker else "-",
     }
     return "\n".join(f"{name:12s} {value}" for name, value in rows.items())
 

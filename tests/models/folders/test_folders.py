@@ -18,7 +18,7 @@ from service.prompt.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from tests.conftest import TOLERANCE
 from tests.models.folders import bases
-from tests.models.folders.bases import INSTRUCTED, TOKENIZER
+from tests.models.folders.bases import IDENTITY, INSTRUCTED, NAMES, SIGMOID, TOKENIZER
 from tests.models.folders.edits import put, read, write
 from tests.models.folders.embedders import EQUAL, REFUSED
 from tests.models.folders.others import OTHERS
@@ -142,3 +142,22 @@ def test_the_command_models_says_what_the_load_says(
         assert str(refused.value) in said
         assert "Supported rerankers: " in said
         assert "unread_tensors" not in said
+
+
+@pytest.mark.parametrize(("activation", "said"), [(SIGMOID, "sigmoid"), (IDENTITY, "identity")])
+def test_the_command_models_says_what_a_score_is(
+    activation: str,
+    said: str,
+    base: Base,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "ettin-reranker"
+    shutil.copytree(base("ettin"), folder)
+    put(NAMES, activation_fn=activation)(folder)
+    monkeypatch.setattr("sys.argv", ["cenote", "models", str(folder)])
+    with pytest.raises(SystemExit):
+        main()
+    plan = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (plan["profile"], plan["pooling"], plan["scores"]) == ("modular-reranker", "cls", said)
