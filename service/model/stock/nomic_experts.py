@@ -78,7 +78,7 @@ class NomicLayer(nn.Module):
         shape = (*states.shape[:-1], self.config.num_attention_heads, -1)
         query, key, value = (one.view(shape).transpose(1, 2) for one in (query, key, value))
         query, key = apply_rotary_pos_emb(query, key, *rotations)
-        attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface(str(self.config._attn_implementation), eager_attention_forward)
         mixed, _ = attend(self, query, key, value, scaling=query.shape[-1] ** -0.5, **inputs)
         states = self.norm1(self.attn["out_proj"](mixed.flatten(-2)) + states)
         return cast(torch.Tensor, self.norm2(self.mlp(states) + states))

@@ -93,7 +93,7 @@ def make(name: str, folder: Path) -> tuple[Path, SentenceTransformer]:
         rotation = next(one for one in theirs.modules() if isinstance(one, GteRotaryEmbedding))
         factor, width = config["rope_scaling"]["factor"], 8
         places = np.arange(0, width, 2) / width
-        rotation.inv_freq = torch.tensor((theta * factor) ** -places / factor ** (2 / width), dtype=torch.float32)
+        rotation.inv_freq.copy_(torch.tensor((theta * factor) ** -places / factor ** (2 / width)))
     sizes = json.loads((native / "config.json").read_text())
     prefix = "new." if name == "gte-base-en-v1.5" else ""
     config |= {key: sizes[key] for key in SIZES}
