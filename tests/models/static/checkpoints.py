@@ -1,4 +1,7 @@
-"""Small random static models, saved by model2vec and by sentence-transformers, and laid out as they were released."""
+"""Small random static models, saved by model2vec and by sentence-transformers, and laid out as they were released.
+
+model2vec is imported where it is used: most folders of other tests need none of it.
+"""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -7,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from model2vec import StaticModel
-from model2vec.model import quantize_model
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -28,6 +29,9 @@ def rows(num: int, seed: int = 7) -> np.ndarray:
 
 def model2vec(make: Callable[[], Tokenizer], folder: Path, **more: Any) -> Path:
     """A folder as `StaticModel.save_pretrained` writes it, with the keys that potion's config.json has."""
+    from model2vec import StaticModel
+    from model2vec.model import quantize_model
+
     tokenizer = make()
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5"}
     config |= {"apply_pca": WIDTH, "apply_zipf": True, "hidden_dim": WIDTH, "seq_length": 1_000_000}
@@ -40,6 +44,8 @@ def model2vec(make: Callable[[], Tokenizer], folder: Path, **more: Any) -> Path:
 
 def with_weights(folder: Path) -> Path:
     """Rows shared by tokens, as vocabulary quantization makes them, without its clustering."""
+    from model2vec import StaticModel
+
     tokenizer = unigram(ROBERTA_TOKENS, "<s>", "</s>")
     num, draw = tokenizer.get_vocab_size(), np.random.default_rng(3)
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "sif_coefficient": 0.0001, "pooling": "mean"}
@@ -99,5 +105,8 @@ FOLDERS: dict[str, Callable[[Path], Path]] = {
 
 def reference(folder: Path) -> Any:
     """What encodes a folder: by its form model2vec or sentence-transformers."""
-    is_model2vec = (folder / "config.json").exists()
-    return StaticModel.from_pretrained(folder) if is_model2vec else SentenceTransformer(str(folder), device="cpu")
+    if not (folder / "config.json").exists():
+        return SentenceTransformer(str(folder), device="cpu")
+    from model2vec import StaticModel
+
+    return StaticModel.from_pretrained(folder)
