@@ -31,7 +31,6 @@ from service.checkpoint.clap_features import read_clap_features
 from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.gemma_media import audio_numbers
 from service.checkpoint.image_processor import DINOV3, processor_class, read_scaling, read_square
 from service.checkpoint.late.token_projection import find_projection, read_form
 from service.checkpoint.pair_template import read_pair_template
@@ -43,6 +42,7 @@ from service.checkpoint.sentence_settings import CLASSIFICATION, FEATURES
 from service.checkpoint.sparse_files import WEIGHT, read_splade
 from service.checkpoint.weight_files import SINGLE
 from service.errors import ModelError
+from service.media.gemma_media import audio_numbers
 from service.model.backbone import Backbone
 from service.model.heads.dense_modules import DenseModules
 from service.model.heads.file_head import FileHead, Projection

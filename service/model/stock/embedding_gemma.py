@@ -14,7 +14,7 @@ from torch.nn import functional
 from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
-from service.checkpoint.gemma_media import FRAMES_OF_TOKEN
+from service.media.gemma_media import FRAMES_OF_TOKEN
 from service.model.backbone import Backbone, Needs, Probe, Tower
 from service.model.linear.cpu_backend import packed_products
 from service.model.linear.products import TORCHS, PackedProducts, Products, pack_modules

@@ -11,8 +11,8 @@ from typing import Any
 
 from service.checkpoint.chat_template import DEFAULT, read_chat_templates
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.checkpoint.gemma_media import audio_rule, image_rule, video_rule
 from service.checkpoint.json_files import CheckpointError
+from service.media.gemma_media import audio_rule, image_rule, video_rule
 from service.media.item import MediaKind
 from service.prompt.families.text_decoders import GEMMA_DIMENSIONS
 from service.prompt.profile.family import Difference, Family
