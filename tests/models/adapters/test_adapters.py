@@ -53,14 +53,14 @@ def trained(base: Path, folder: Path, kind: Any = AutoModel, **keys: Any) -> tup
     model = kind.from_pretrained(base, dtype=torch.float32)
     model.name_or_path = str(base)
     said = {"r": 4, "lora_alpha": 6, "target_modules": "all-linear", **keys}
-    adapted = get_peft_model(model, LoraConfig(**said))
+    adapted: Any = get_peft_model(model, LoraConfig(**said))
     generator = torch.Generator().manual_seed(11)
     for name, parameter in adapted.named_parameters():
         if parameter.requires_grad and "lora_magnitude" not in name:
             parameter.data += torch.randn(parameter.shape, generator=generator) * 0.1
         elif parameter.requires_grad:
             parameter.data *= 1 + 0.2 * torch.rand(parameter.shape, generator=generator)
-    adapted.save_pretrained(folder / "adapter")
+    adapted.save_pretrained(str(folder / "adapter"))
     merged = folder / "merged"
     shutil.copytree(base, merged)
     whole = adapted.merge_and_unload()

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -236,5 +236,5 @@ def test_the_models_own_number_format_is_kept(made: Callable[[str], Path], tmp_p
     shutil.copytree(made("awq"), folder)
     for said, dtype in (("bfloat16", torch.bfloat16), (None, torch.float32)):
         put("config.json", dtype=said)(folder)
-        stock = load_stock(AutoModel, folder, torch.device("cpu"), None)
+        stock = load_stock(cast(Any, AutoModel), folder, torch.device("cpu"), None)
         assert {one.dtype for one in stock.parameters()} == {dtype}
