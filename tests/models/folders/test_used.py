@@ -46,6 +46,11 @@ def test_the_loader_says_what_the_page_says(
     assert bool(row.refused) == bool(error)
 
 
+def test_every_model_stands_once() -> None:
+    names = [name for row in ROWS for name in row.names]
+    assert len(names) == len(set(names))
+
+
 def edits(row: Used) -> list[Edit]:
     """The release's files, over a base."""
     made: list[Edit] = [put("config.json", **row.config)]

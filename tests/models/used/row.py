@@ -69,14 +69,16 @@ def of(model_type: str | None, *architectures: str, **keys: Any) -> dict[str, An
     return {"model_type": model_type, "architectures": [*architectures] or None, **keys}
 
 
+def entries(*kinds: tuple[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """modules.json of types and paths."""
+    found = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(kinds)]
+    return {"modules.json": found}
+
+
 def modules(pooling: str, *behind: str, prompts: Mapping[str, str] | None = None, **dense: Any) -> dict[str, Any]:
     """sentence-transformers' files: Transformer, Pooling and what stands behind, as releases before 6 write them."""
     kinds = ["Transformer", "Pooling", *behind]
     paths = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds) if i)]
-    entries = [
-        {"idx": i, "name": str(i), "path": path, "type": f"{OLD}.{kind}"}
-        for i, (path, kind) in enumerate(zip(paths, kinds, strict=True))
-    ]
     switches = {"cls_token": "cls", "mean_tokens": "mean", "lasttoken": "last"}
     pooled = {f"pooling_mode_{key}": name == pooling for key, name in switches.items()}
     linear = {
@@ -86,7 +88,7 @@ def modules(pooling: str, *behind: str, prompts: Mapping[str, str] | None = None
         "activation_function": "torch.nn.modules.activation.Tanh",
     }
     return {
-        "modules.json": entries,
+        **entries(*((f"{OLD}.{kind}", path) for kind, path in zip(kinds, paths, strict=True))),
         "1_Pooling/config.json": {"pooling_mode": None, **pooled},
         NAMES: {"prompts": prompts or {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
         **{f"{path}/config.json": linear | dense for path in paths if path.endswith("_Dense")},
