@@ -94,12 +94,13 @@ FAMILIES = {
         "last token",
         BY_FILES,
     ),
-    "gemma3_text": text_family(  # made bidirectional
-        ("gemma3_text",),
+    "gemma3_text": decoder_family(  # made bidirectional
+        "gemma3_text",
         "EmbeddingGemma 300M",
-        stock="Gemma3TextModel",
-        make_profile=partial(make_decoder_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
-        pooling="mean, two Dense",
+        "Gemma3TextModel",
+        partial(make_decoder_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
+        "mean, two Dense",
+        BY_FILES,
     ),
     "lfm2": replace(
         decoder_family(
@@ -112,12 +113,13 @@ FAMILIES = {
         ),
         differences=(PADDED,),
     ),
-    "llama": text_family(
-        ("llama",),
+    "llama": decoder_family(
+        "llama",
         "Llama-type embedders, bidirectional (is_causal false) or causal",
-        stock="LlamaModel",
-        make_profile=partial(make_decoder_profile, name="llama"),
-        pooling=MEAN_OR_LAST,
+        "LlamaModel",
+        partial(make_decoder_profile, name="llama"),
+        MEAN_OR_LAST,
+        BY_FILES,
     ),
     "llama_bidirec": text_family(
         ("llama_bidirec",),
@@ -136,13 +138,13 @@ FAMILIES = {
         "mean, by `pooling` of config.json and its files",
         BY_FILES,
     ),
-    "mistral": text_family(  # E5-Mistral, SFR-Embedding, Linq-Embed
-        ("mistral",),
+    "mistral": decoder_family(  # E5-Mistral, SFR-Embedding, Linq-Embed
+        "mistral",
         "Mistral-type embedders: E5-Mistral",
-        stock="MistralModel",
-        make_profile=partial(make_decoder_profile, name="mistral"),
-        pooling="last token",
-        prompt="`Instruct: {instruction}\\nQuery: `; documents bare",
+        "MistralModel",
+        partial(make_decoder_profile, name="mistral"),
+        "last token",
+        "`Instruct: {instruction}\\nQuery: `; documents bare",
     ),
     "qwen2": decoder_family(
         "qwen2",

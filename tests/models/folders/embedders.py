@@ -228,6 +228,8 @@ REFUSED = [
     }, at_load=True),
     Row("adapters of tasks", "qwen3", [write("adapters/retrieval/adapter_config.json", {"peft_type": "LORA"})],
         r"has adapters/retrieval/adapter_config\.json: an adapter"),
+    *(Row(f"a {name} generator alone", f"{name} generator", [], "which several models share")
+      for name in ("llama", "mistral", "gemma3_text")),
     Row("a class whose mask nobody knows", "llama", [put(CONFIG, architectures=["ReasonIRModel"], is_causal=None)],
         r"config\.json names code of its own .*'ReasonIRModel'.* no is_causal"),
     *by_words("llama", {
