@@ -32,7 +32,9 @@ def served(stderr: int | IO[bytes], **popen: Any) -> Iterator[tuple[httpx.Client
     """A client and the process id of a server whose stderr nobody reads, so its port is chosen here."""
     (port,) = free_ports()
     command = [sys.executable, "-m", "service", "serve", "--port", str(port), "--model", str(CHECKPOINT), *MODEST]
-    environ = plain_environ() | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'kernels'}"}
+    environ = plain_environ()
+    path = (str(ROOT), str(ROOT / "kernels"), environ.get("PYTHONPATH"))  # the last has what a sabotage breaks
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     process = subprocess.Popen(command, stderr=stderr, **{"cwd": ROOT, "env": environ} | popen)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
         try:
