@@ -11,9 +11,9 @@ from PIL import Image
 
 from service.media.video.video_rule import VideoRule
 from service.workers.video_reader import read_frames
-from tests.conftest import Gained, LiveServer, frames_part, image
+from tests.conftest import Gained, LiveServer, frames_part, image, inputs
 from tests.journey.conftest import refusal
-from tests.journey.test_video_files import PARAM, body
+from tests.journey.test_video_files import PARAM
 from tests.video_file import video, video_part
 
 heights = count(1120, 32)
@@ -55,15 +55,15 @@ def timed_part(encoded: bytes, frames: list[int], size: tuple[int, int], **chang
 
 def test_a_part_has_the_frames_between_its_times_and_the_whole_files_timestamps(server: LiveServer) -> None:
     encoded, size = new_video()
-    part = server.vectors(body(video_part(encoded, start_s=3, end_s=9)))
+    part = server.vectors(inputs(video_part(encoded, start_s=3, end_s=9)))
     taken = [30, 42, 54, 66, 78, 90]  # 61 frames of 6.1 s, one a second, both ends among them
-    np.testing.assert_array_equal(part, server.vectors(body(timed_part(encoded, taken, size))))
-    alone = body(timed_part(encoded, taken, size))
+    np.testing.assert_array_equal(part, server.vectors(inputs(timed_part(encoded, taken, size))))
+    alone = inputs(timed_part(encoded, taken, size))
     for frame in alone["inputs"][0]["content"][0]["frames"]:
         frame["time_s"] -= 3.0
     assert np.abs(part - server.vectors(alone)).max() > 1e-4  # the prompt says when in the file
-    whole = server.vectors(body(video_part(encoded)))
-    assert np.array_equal(whole, server.vectors(body(video_part(encoded, start_s=0, end_s=1000))))
+    whole = server.vectors(inputs(video_part(encoded)))
+    assert np.array_equal(whole, server.vectors(inputs(video_part(encoded, start_s=0, end_s=1000))))
     assert np.abs(whole - part).max() > 1e-4
 
 
@@ -72,35 +72,35 @@ def test_frames_with_times_are_a_files_at_its_own_size_too(server: LiveServer) -
     encoded, size = new_video(width=96)
     seen = served_rule(server).frame_size(*size, 4, of_file=True)
     assert seen[0] % 64 or seen[1] % 64
-    there = server.vectors(body(video_part(encoded, end_s=2.9)))
+    there = server.vectors(inputs(video_part(encoded, end_s=2.9)))
     for sent in (size, seen):
-        np.testing.assert_array_equal(there, server.vectors(body(timed_part(encoded, [0, 10, 19, 29], sent))))
+        np.testing.assert_array_equal(there, server.vectors(inputs(timed_part(encoded, [0, 10, 19, 29], sent))))
     untimed = timed_part(encoded, [0, 10, 19, 29], size, fps=1)
     for frame in untimed["frames"]:
         del frame["time_s"]
-    assert np.abs(there - server.vectors(body(untimed))).max() > 1e-4
+    assert np.abs(there - server.vectors(inputs(untimed))).max() > 1e-4
 
 
 def test_a_pair_of_another_part_of_the_whole_file_or_of_sent_frames_is_encoded_once(server: LiveServer) -> None:
     encoded, size = new_video(40)
     gained = Gained(server)
-    server.vectors(body(video_part(encoded)))  # 0, 13, 26, 39
+    server.vectors(inputs(video_part(encoded)))  # 0, 13, 26, 39
     assert gained("vision_encodes_total") == 2
-    server.vectors(body(video_part(encoded, end_s=1.3, max_frames=2)))  # 0, 13
-    server.vectors(body(video_part(encoded, start_s=2.6, end_s=3.9, max_frames=2)))
-    server.vectors(body(timed_part(encoded, [26, 39], size)))
+    server.vectors(inputs(video_part(encoded, end_s=1.3, max_frames=2)))  # 0, 13
+    server.vectors(inputs(video_part(encoded, start_s=2.6, end_s=3.9, max_frames=2)))
+    server.vectors(inputs(timed_part(encoded, [26, 39], size)))
     assert gained("vision_encodes_total") == 2
-    server.vectors(body(video_part(encoded, start_s=1.3, end_s=2.6, max_frames=2)))  # 13, 26 is another pair
+    server.vectors(inputs(video_part(encoded, start_s=1.3, end_s=2.6, max_frames=2)))  # 13, 26 is another pair
     assert gained("vision_encodes_total") == 3
 
 
 def test_a_part_of_a_long_file_is_taken_where_the_whole_is_too_long(server: LiveServer) -> None:
     encoded = video(700, codec="mpeg4", fps=1, size=(64, 64))
-    status, code, _, message = refusal(server, body(video_part(encoded)))
+    status, code, _, message = refusal(server, inputs(video_part(encoded)))
     assert (status, code) == (413, "media_too_large")
     assert "700.0 s long" in message
-    assert server.vectors(body(video_part(encoded, start_s=600, end_s=640))).shape == (1, 128)
-    status, code, _, message = refusal(server, body(video_part(encoded, start_s=10)))
+    assert server.vectors(inputs(video_part(encoded, start_s=600, end_s=640))).shape == (1, 128)
+    status, code, _, message = refusal(server, inputs(video_part(encoded, start_s=10)))
     assert (status, code) == (413, "media_too_large")
     assert "The part of the video is 690.0 s long" in message
 
@@ -125,7 +125,7 @@ ITEM = "inputs[0].content[0]"
 def test_a_part_that_cannot_be_is_refused_by_its_field(
     server: LiveServer, fields: dict[str, Any], param: str, words: str
 ) -> None:
-    status, code, named, message = refusal(server, body(video_part(VIDEO, **fields)))
+    status, code, named, message = refusal(server, inputs(video_part(VIDEO, **fields)))
     assert (status, code, named) == (400, "invalid_request", param)
     assert words in message
 
@@ -134,7 +134,7 @@ VIDEO = video(NUM_FRAMES, fps=FPS)
 
 
 def test_a_part_that_cannot_be_fails_its_own_input_alone(server: LiveServer) -> None:
-    asked = body(video_part(VIDEO, start_s=100), video_part(VIDEO, start_s=10), on_error="per_item")
+    asked = inputs(video_part(VIDEO, start_s=100), video_part(VIDEO, start_s=10), on_error="per_item")
     first, second = server.ask("/v1/embeddings", asked).json()["data"]
     assert (first["embedding"], first["error"]["param"]) == (None, f"{ITEM}.start_s")
     assert second["embedding"] is not None
@@ -155,7 +155,7 @@ def test_times_are_of_all_frames_and_ascend(
     part = frames_part([image(1), image(2)])
     for frame, time_s in zip(part["frames"], times, strict=True):
         frame["time_s"] = time_s
-    status, code, named, message = refusal(server, body(part | fields))
+    status, code, named, message = refusal(server, inputs(part | fields))
     assert (status, code, named) == (400, "invalid_request", f"{ITEM}.{param}")
     assert words in message
 
@@ -164,7 +164,7 @@ def test_of_a_list_of_frames_the_client_takes_the_part(server: LiveServer) -> No
     url = "data:video/jpeg;base64," + ",".join(image(seed).partition(",")[2] for seed in (1, 2))
     for name in ("start_s", "end_s"):
         part = {"type": "video_url", "video_url": url, name: 1}
-        status, code, named, message = refusal(server, body(part))
+        status, code, named, message = refusal(server, inputs(part))
         assert (status, code, named) == (400, "invalid_request", f"{ITEM}.{name}")
         assert "send the frames that are wanted" in message
 
@@ -173,10 +173,10 @@ def test_an_odd_number_of_frames_with_times_repeats_the_last(server: LiveServer)
     encoded, size = new_video(4)
     three = timed_part(encoded, [0, 1, 2], size)
     four = three | {"frames": [*three["frames"], three["frames"][-1]]}
-    assert np.array_equal(server.vectors(body(three)), server.vectors(body(four)))
+    assert np.array_equal(server.vectors(inputs(three)), server.vectors(inputs(four)))
 
 
 def test_a_damaged_file_is_refused_whatever_part_is_asked_for(server: LiveServer) -> None:
-    status, code, param, message = refusal(server, body(video_part(VIDEO[: len(VIDEO) // 2], start_s=1, end_s=2)))
+    status, code, param, message = refusal(server, inputs(video_part(VIDEO[: len(VIDEO) // 2], start_s=1, end_s=2)))
     assert (status, code, param) == (422, "media_undecodable", PARAM)
     assert "damaged" in message

@@ -81,7 +81,7 @@ def test_without_modules_the_answer_is_that_of_sentence_transformers(folder: Fol
     causal = folder(config={"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]})
     assert load_profile(causal, "qwen3").pooling == "last_token"  # unnamed it may as well be a reranker
     two_sided = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "is_causal": False}
-    assert load_profile(folder(config=two_sided)).pooling == "mean"
+    assert load_profile(folder(config=two_sided), "llama").pooling == "mean"
 
 
 def test_dense_modules_give_the_vector_its_length(folder: Folder) -> None:
@@ -185,9 +185,9 @@ def test_shorter_vectors_are_offered_where_something_says_so(folder: Folder) -> 
     assert load_profile(folder()).matryoshka == (32,)
     assert load_profile(folder(config={"is_matryoshka": True})).matryoshka == ()
     assert load_profile(folder(config={"matryoshka_dimensions": [8, 16]})).matryoshka == (8, 16, 32)
-    gemma = {"model_type": "gemma3_text", "hidden_size": 768}
+    gemma = {"model_type": "gemma3_text", "architectures": ["Gemma3TextModel"], "hidden_size": 768}
     assert load_profile(folder(config=gemma)).matryoshka == (128, 256, 512, 768)
-    qwen = load_profile(folder(config={"model_type": "qwen3", "hidden_size": 1024}))
+    qwen = load_profile(folder(config={"model_type": "qwen3", "architectures": ["Qwen3Model"], "hidden_size": 1024}))
     assert (qwen.min_dimensions, qwen.matryoshka) == (32, ())
 
 
