@@ -60,4 +60,4 @@ def video(served: Served, names: list[str]) -> Video:
     assert rule is not None
     encoded = [(ORACLE / "media" / name).read_bytes() for name in names]
     pairs = open_frames(encoded, [ErrorLocation(None, None)] * len(names), DecodeLimits(), rule)
-    return Video(pairs, FrameList(names, names, range(len(names))).times_s(None))
+    return Video(pairs, FrameList(names, names, range(len(names))).times_s(0.0, 2))
