@@ -85,5 +85,5 @@ def _turn(
             read.append(read_page(media, place))
         else:
             read += media.read(place)
-    as_written = one.options.as_written or media.profile.is_as_written
+    as_written = one.options.as_written or getattr(media.profile.layout, "is_as_written", False)
     return Turn(role, tuple(read) if as_written else in_reference_order(read))

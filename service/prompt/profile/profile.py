@@ -177,11 +177,6 @@ class Profile:
         """True if the template has a place for parts in any order, and so may be given them as they were written."""
         return bool(getattr(self.layout, "keeps_order", False))
 
-    @property
-    def is_as_written(self) -> bool:
-        """True if parts stand in the order in which they were written, also where nobody asks for it."""
-        return bool(getattr(self.layout, "is_as_written", False))
-
     def role(self, conversation: Conversation) -> PromptRole:
         """The role of a conversation that `layout` takes, in late interaction over texts."""
         return self.roles.get(conversation.instruction or DOCUMENT, NO_ROLE)

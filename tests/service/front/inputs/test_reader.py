@@ -79,7 +79,7 @@ def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_p
 
 def test_within_a_turn_images_come_first_and_texts_join_with_nothing_between() -> None:
     images = {name: image_file(noise(64, 64, seed)) for seed, name in enumerate(("one", "two"))}
-    profile = SimpleNamespace(is_as_written=False)
+    profile = SimpleNamespace(layout=None)
     reader = SimpleNamespace(read=lambda place: [images[place.part.image_url]], profile=profile)
     first, second = (ImageUrlPart(image_url=name) for name in images)
     parts = [TextPart(text="Com"), first, TextPart(text="pare"), second, TextPart(text="")]
