@@ -108,9 +108,13 @@ def pooled_model(backbone: Backbone, pooling: PoolingMode = "last_token") -> Mod
     return Model(backbone, PooledHead(pooling, DenseModules([], backbone.width)))
 
 
-def _dense(one: Source) -> Model:
-    backbone = one.text_encoder()
+def _embedder(one: Source, backbone: Backbone) -> Model:
+    """A model whose vector is a pooled state behind the Dense modules of its folder."""
     return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+
+
+def _dense(one: Source) -> Model:
+    return _embedder(one, one.text_encoder())
 
 
 def _projected(one: Source) -> Model:
@@ -173,8 +177,7 @@ def _cross_encoder(one: Source) -> Model:
 
 def _static(one: Source) -> Model:
     own = StaticRows.load(one.folder, one.device)
-    backbone = own if one.dtype is None else own.cast(one.dtype)
-    return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+    return _embedder(one, own if one.dtype is None else own.cast(one.dtype))
 
 
 def _modular_reranker(one: Source) -> Model:
@@ -251,8 +254,7 @@ def _embedding_gemma(one: Source) -> Model:
         reason = "EmbeddingGemma 2 cannot run in float16: its states leave the range of the format, and vectors are NaN"
         raise ModelError("internal_error", f"{reason}; supported: --dtype bfloat16, float32")
     hears = cast(Any, stock.config).audio_config is not None
-    backbone = EmbeddingGemma(stock, audio_numbers(CheckpointFiles(one.folder)) if hears else {})
-    return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
+    return _embedder(one, EmbeddingGemma(stock, audio_numbers(CheckpointFiles(one.folder)) if hears else {}))
 
 
 def _two_tower(one: Source) -> Model:
