@@ -49,7 +49,7 @@ class VideoFramesPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="vi
         Annotated[list[VideoFrame], Meta(min_length=1, max_length=MAX_FRAMES)],
         Meta(
             description="The frames in order. If there are more than the model reads (`max_video_frames` of "
-            "`/v1/models`), frames at equal steps are taken and the others are not read. Frames are read in pairs: the "
+            "`/v1/models`), frames at equal steps are taken and the others are not read. Qwen3-VL reads pairs: the "
             "last of an odd number is paired with itself.",
             examples=[[{"url": EXAMPLE_IMAGE}, {"url": EXAMPLE_IMAGE}]],
         ),
