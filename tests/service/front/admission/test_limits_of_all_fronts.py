@@ -211,7 +211,7 @@ queue = Budget(QUEUE, Load(8, 1000, 1000), table)
 key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), table)
 print("ready", flush=True)
 begin_s = float(sys.stdin.readline())
-num_admitted = num_paid = 0
+num_admitted = num_paid = most = 0
 places = []
 time.sleep(max(0.0, begin_s - time.monotonic()))
 while (now_s := time.monotonic()) < begin_s + 1:
@@ -220,16 +220,16 @@ while (now_s := time.monotonic()) < begin_s + 1:
         place = queue.take(EVERYBODY, Load(1))
         places.append(place)
         num_admitted += 1
+        most = max(most, queue.row.whole().num_inputs)  # its own stand still meanwhile, so the sum was true at one time
     except UnavailableError:
         if places:
             places.pop().close()
-print(num_admitted, num_paid, flush=True)
+print(num_admitted, num_paid, most, flush=True)
 """
 
 
 def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a_rate_by_little() -> None:
-    rows = SharedRows(3)
-    watching = SharedTable.inherited(rows.descriptor, 2)
+    rows = SharedRows(2)
     pipe = subprocess.PIPE
     children = [
         subprocess.Popen(
@@ -248,16 +248,13 @@ def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a
             assert child.stdin is not None
             child.stdin.write(f"{begin_s}\n")
             child.stdin.flush()
-        most = 0
-        while time.monotonic() < begin_s + 1:
-            most = max(most, sum(one.first for one in watching.others("queue")))
-            time.sleep(0.0005)
         ends = [[int(word) for word in child.communicate(timeout=30)[0].split()] for child in children]
     finally:
         for child in children:
             child.kill()
             child.wait()
-    num_admitted, num_paid = (sum(numbers) for numbers in zip(*ends, strict=True))
+    num_admitted, num_paid, _ = (sum(numbers) for numbers in zip(*ends, strict=True))
+    most = max(most for _, _, most in ends)
     print(f"most at once {most} of 8; {num_admitted} admitted, {num_paid} paid of 20,000")
     assert num_admitted > 1000
     assert 8 <= most <= 9
