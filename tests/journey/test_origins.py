@@ -67,13 +67,13 @@ def test_answers_and_refusals_alike_may_be_read(
 def test_the_refusal_of_a_crowded_server_may_be_read(allowing: LiveServer) -> None:
     allowing.http.close()
     host, port = allowing.url.removeprefix("http://").split(":")
-    held = [socket.create_connection((host, int(port)))]
-    held[0].sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
-    assert held[0].recv(65536).startswith(b"HTTP/1.1 200")  # and the connection that was closed is not counted any more
-    held += [socket.create_connection((host, int(port))) for _ in range(3)]
-    for one in held:  # none of them makes way
-        one.sendall(b"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n" % KEY.encode())
-        one.sendall(b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
+    begun = b"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n" % KEY.encode()
+    begun += b"expect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+    held = list[socket.socket]()
+    for _ in range(4):  # none of them makes way: its request is under way before the next one comes
+        held.append(socket.create_connection((host, int(port)), timeout=20))
+        held[-1].sendall(begun)
+        assert held[-1].recv(65536).startswith(b"HTTP/1.1 100")
     try:
         with socket.create_connection((host, int(port)), timeout=20) as over:
             over.sendall(f"GET /v1/models HTTP/1.1\r\nhost: x\r\norigin: {PAGE}\r\n\r\n".encode())
