@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
@@ -69,6 +70,20 @@ def minilm_pairs(parent: Path) -> Path:
         AutoModelForSequenceClassification.from_pretrained(minilm(), num_labels=1).save_pretrained(partial)
         for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
             shutil.copy(minilm() / name, partial)
+        partial.rename(folder)
+    return folder
+
+
+def static_rows(parent: Path) -> Path:
+    """A static model of potion-base-8M's shape: all-MiniLM-L6-v2's tokenizer, 256 dimensions, rows that are random."""
+    from model2vec import StaticModel
+
+    folder = parent / f"static-{SEED}"
+    if not folder.exists():
+        tokenizer = Tokenizer.from_file(str(minilm() / "tokenizer.json"))
+        rows = np.random.default_rng(SEED).standard_normal((tokenizer.get_vocab_size(), 256), np.float32)
+        partial = folder.with_suffix(".partial")
+        StaticModel(rows, tokenizer, {"model_type": "model2vec"}, normalize=True).save_pretrained(partial)
         partial.rename(folder)
     return folder
 

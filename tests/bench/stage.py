@@ -85,6 +85,10 @@ class Stage:
         python = self.sentence_python
         return self._worker("cross_encoder", str(python), folder=folder) if python else None
 
+    def static_model(self, folder: Path) -> RemoteSide:
+        """model2vec on a static model."""
+        return self._worker("static_model", sys.executable, folder=folder)
+
     def exported(self, runtime: str) -> RemoteSide | None:
         """The checkpoint as a graph in a runtime, where sentence-transformers and the runtime's package are installed.
 
