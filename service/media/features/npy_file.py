@@ -22,6 +22,8 @@ _ENTRY = (
     rb"(?:'([<>|=]?[A-Za-z]\d{0,3})'|(True|False)|\(([\d, ]{0,200})\))[ \t\n]*(?:,|(?=\}))"
 )
 _HEADER = re.compile(rb"\{(?:%b){3}[ \t\n]*\}[ \t\n]*" % _ENTRY)
+_SIZE = re.compile(r" *(?:0|[1-9]\d*) *", re.ASCII)
+"""As Python writes a number: numpy refuses `08`."""
 _DTYPES: Mapping[str, TensorDtype] = {"<f4": "float32", "<f2": "float16"}
 _DESCRS = {dtype: descr for descr, dtype in _DTYPES.items()}
 
@@ -50,7 +52,7 @@ def read_npy(data: bytes, location: ErrorLocation) -> Tensor:
     if entries["fortran_order"] != "False":
         _refuse("columns first (Fortran order); save `numpy.ascontiguousarray(array)`", location)
     dtype, sizes = _DTYPES[descr], entries["shape"].removesuffix(",").split(",")
-    if len(sizes) > MAX_AXES or not all(one.strip().isdecimal() and int(one) <= MAX_SIZE for one in sizes):
+    if len(sizes) > MAX_AXES or not all(_SIZE.fullmatch(one) and int(one) <= MAX_SIZE for one in sizes):
         _refuse("a shape that is not a short list of sizes", location)
     shape = tuple(map(int, sizes))
     if (num_bytes := len(data) - start) != (num_needed := prod(shape) * ITEM_BYTES[dtype]):

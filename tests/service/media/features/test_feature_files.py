@@ -57,6 +57,10 @@ NPY_FAULTS = {
     "huge header": (b"\x93NUMPY\x02\x00" + (1 << 31).to_bytes(4, "little"), "at most 10000"),
     "huge shape": (npy_bytes(numbers()).replace(b"(6, 24), }", b"(1000000000000,), }"), "sizes"),
     "code": (npy_bytes(numbers()).replace(b"(6, 24), }", b"exit(), } "), "no plain array"),
+    "a size as Python does not write it": (
+        npy_bytes(numbers()).replace(b"(%d, " % ROWS, b"(0%d," % ROWS),
+        "short list of sizes",
+    ),
     "twice": (npy_bytes(numbers()).replace(b"'fortran_order': False", b"'descr': '<f4'        "), "no plain array"),
 }
 
