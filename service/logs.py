@@ -21,6 +21,10 @@ MAX_MESSAGE_CHARS = 1024
 logger = logging.getLogger("cenote.process")
 
 
+LIBRARIES = ("huggingface_hub", "transformers")
+"""Loggers that write plain lines by handlers of their own as soon as they are imported."""
+
+
 class JsonFormatter(logging.Formatter):
     """One object a line: time, level, logger, message and the fields of `extra`."""
 
@@ -110,7 +114,7 @@ class ModelFilter(logging.Filter):
 
 
 def configure(form: Literal["human", "json"], level: str, model: str | None = None) -> None:
-    """Send log lines, uvicorn's errors, Python's warnings and uncaught exceptions to stderr in one format.
+    """Send log lines, those of libraries, Python's warnings and uncaught exceptions to stderr in one format.
 
     Args:
         model: that each line is about, or None.
@@ -125,6 +129,9 @@ def configure(form: Literal["human", "json"], level: str, model: str | None = No
     root.setLevel(logging.WARNING)
     logging.getLogger("cenote").setLevel(level.upper())
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # its warnings are about clients, which metrics count
+    for name in LIBRARIES:
+        logging.getLogger(name).handlers[:] = []
+        logging.getLogger(name).propagate = True
     logging.captureWarnings(True)
     sys.excepthook = _log_uncaught
 
