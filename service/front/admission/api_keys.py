@@ -9,6 +9,7 @@ import hmac
 import logging
 from dataclasses import dataclass
 from itertools import chain, repeat
+from operator import attrgetter
 from pathlib import Path
 
 from service.fairness.threads import in_daemon_thread
@@ -34,6 +35,9 @@ class LoadedKey:
     digest: bytes
     tenant: Tenant
     meter: KeyMeter
+
+
+_DIGEST = attrgetter("digest")
 
 
 class Keyring:
@@ -64,13 +68,13 @@ class Keyring:
         Args:
             key: any bytes, as a client sent them.
         """
-        digest, known, place = hash_key(key), self._known, 0
-        # Rotated by one each time: a few nanoseconds depend on the position of the right one in the loop.
-        self._first = (self._first + 1) % len(known)
-        known = known[self._first :] + known[: self._first]
-        for index, one in enumerate(known, 1):
-            place += index * hmac.compare_digest(digest, one.digest)
-        return (None, *known)[place]
+        known = self._known
+        # One pass in C, since a loop takes some nanoseconds longer at some positions; rotated by one each time, since
+        # what was found in one place is found sooner there again.
+        self._first = first = (self._first + 1) % len(known)
+        known = (*known, *known)[first : first + len(known)]
+        are_equal = bytes(map(hmac.compare_digest, map(_DIGEST, known), repeat(hash_key(key))))
+        return (None, *known)[are_equal.find(1) + 1]
 
     async def watch(self) -> None:
         """Reload the file whenever it changes, until cancelled."""
