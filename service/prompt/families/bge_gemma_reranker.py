@@ -85,7 +85,6 @@ FAMILIES = {
         rank=3,
         kind="reranker",
         stock="GemmaForCausalLM",
-        modalities="text",
         pooling="last token; the logit of `Yes`",
         prompt="`A: {query}`, `B: {document}` and the card's question, which an instruction replaces",
         tests=("tests/models/reranker/test_bge_gemma.py",),

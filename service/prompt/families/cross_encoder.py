@@ -163,7 +163,6 @@ FAMILIES = {
         rank=1,
         kind="reranker",
         stock="BertForSequenceClassification, and those of the other types",
-        modalities="text",
         pooling="as its class pools; its own head",
         prompt="both texts with a separator, or its chat template",
         tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/"),

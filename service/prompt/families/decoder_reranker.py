@@ -146,7 +146,6 @@ FAMILIES = {
         rank=2,
         kind="reranker",
         stock="Qwen3ForCausalLM, Qwen3ForSequenceClassification, and those of the other types",
-        modalities="text",
         pooling="last token, NVIDIA's by `pooling`; rows of LogitScore's ids, or the classifier's",
         prompt="its own chat template, or both texts with a separator; NVIDIA's `question:`, `passage:`",
         tests=("tests/models/folders/", "tests/models/reranker/test_nemotron.py"),

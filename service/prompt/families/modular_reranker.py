@@ -45,7 +45,6 @@ FAMILIES = {
         rank=2,
         kind="reranker",
         stock="ModernBertModel, and those of the other types",
-        modalities="text",
         pooling="by its Pooling; then Dense and LayerNorm",
         prompt="both texts with a separator, or its chat template",
         tests=("tests/models/folders/",),

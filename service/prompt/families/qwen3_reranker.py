@@ -75,7 +75,6 @@ FAMILIES = {
         rank=3,
         kind="reranker",
         stock="Qwen3ForCausalLM",
-        modalities="text",
         pooling="last token; `yes` against `no`, sigmoid",
         prompt="ChatML that asks for yes or no, an empty thought",
         tests=("tests/models/reranker/test_qwen3_reranker.py",),

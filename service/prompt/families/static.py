@@ -41,9 +41,9 @@ FAMILIES: dict[str, Family] = {
     "static": text_family(
         (MODEL2VEC, MODULE),
         "static embeddings of model2vec (potion) and sentence-transformers (static-retrieval-mrl, static-similarity)",
-        stock="none: rows of a table",
-        make_profile=make_static,
-        pooling="mean",
+        "none: rows of a table",
+        make_static,
+        "mean",
         more_tests=("tests/models/static/",),
         differences=(
             Difference(

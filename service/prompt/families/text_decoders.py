@@ -4,7 +4,6 @@ Of a generator without modules of sentence-transformers nobody knows what makes 
 decides which tokens see each other, config.json has to say it by `is_causal`, which transformers reads.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -31,19 +30,6 @@ def is_embedder(files: CheckpointFiles) -> bool:
     return bool(module_kinds(files)) or not architecture(files).endswith("ForCausalLM")
 
 
-def decoder_family(
-    model_type: str,
-    about: str,
-    stock: str,
-    make_profile: Callable[[CheckpointFiles], Profile],
-    pooling: str,
-    prompt: str,
-) -> Family:
-    """A family of decoders; a generator alone is none of them."""
-    made = text_family((model_type,), about, stock=stock, make_profile=make_profile, pooling=pooling, prompt=prompt)
-    return replace(made, is_of=is_embedder)
-
-
 def is_voyage(files: CheckpointFiles) -> bool:
     """True if the folder names the code of voyage-4-nano, whose vectors have `num_labels` numbers."""
     own = files.config.get("auto_map")
@@ -68,7 +54,6 @@ def make_lfm2(files: CheckpointFiles) -> Profile:
 
 
 TASK = "`Instruct: {instruction}\\nQuery:`; documents bare"
-BY_FILES = "prefix by its files"
 MEAN_OR_LAST = "mean or last token, by its files"
 PADDED = Difference(
     "LFM2.5-Embedding in a padded batch, by its own code under transformers 4",
@@ -76,109 +61,82 @@ PADDED = Difference(
     "as each text alone; transformers 5 clears padding first, too",
     "a vector must not depend on its neighbors",
 )
+decoder = partial(text_family, make_profile=make_decoder_profile, pooling=MEAN_OR_LAST, is_of=is_embedder)
+"""A family of decoders; a generator alone is none of them."""
 
-FAMILIES = {
-    "gemma": decoder_family(
-        "gemma",
-        "Gemma as an embedder",
-        "GemmaModel",
-        partial(make_decoder_profile, name="gemma"),
-        MEAN_OR_LAST,
-        BY_FILES,
+FAMILIES: dict[str, Family] = {
+    "gemma": decoder(("gemma",), "Gemma as an embedder", "GemmaModel", name="gemma"),
+    "gemma2": decoder(  # scores are capped, and every other layer attends in a window
+        ("gemma2",), "Gemma 2: bge-multilingual-gemma2", "Gemma2Model", pooling="last token", name="gemma2"
     ),
-    "gemma2": decoder_family(  # scores are capped, and every other layer attends in a window
-        "gemma2",
-        "Gemma 2: bge-multilingual-gemma2",
-        "Gemma2Model",
-        partial(make_decoder_profile, name="gemma2"),
-        "last token",
-        BY_FILES,
-    ),
-    "gemma3_text": decoder_family(  # made bidirectional
-        "gemma3_text",
+    "gemma3_text": decoder(  # made bidirectional
+        ("gemma3_text",),
         "EmbeddingGemma 300M",
         "Gemma3TextModel",
-        partial(make_decoder_profile, name="embeddinggemma", matryoshka=GEMMA_DIMENSIONS),
-        "mean, two Dense",
-        BY_FILES,
+        pooling="mean, two Dense",
+        name="embeddinggemma",
+        matryoshka=GEMMA_DIMENSIONS,
     ),
-    "lfm2": replace(
-        decoder_family(
-            "lfm2",
-            "LFM2.5-Embedding, and causal LFM2",
-            "Lfm2Model, both ways by our own code",
-            make_lfm2,
-            "CLS",
-            BY_FILES,
-        ),
+    "lfm2": decoder(
+        ("lfm2",),
+        "LFM2.5-Embedding, and causal LFM2",
+        "Lfm2Model, both ways by our own code",
+        make_profile=make_lfm2,
+        pooling="CLS",
         differences=(PADDED,),
     ),
-    "llama": decoder_family(
-        "llama",
-        "Llama-type embedders, bidirectional (is_causal false) or causal",
-        "LlamaModel",
-        partial(make_decoder_profile, name="llama"),
-        MEAN_OR_LAST,
-        BY_FILES,
+    "llama": decoder(
+        ("llama",), "Llama-type embedders, bidirectional (is_causal false) or causal", "LlamaModel", name="llama"
     ),
     "llama_bidirec": text_family(
         ("llama_bidirec",),
         "NVIDIA's bidirectional Llama: llama-nemotron-embed 1B and 300M, llama-embed-nemotron-8b",
-        stock="LlamaModel without the causal mask",
-        make_profile=partial(
-            make_decoder_profile, name="llama-bidirectional", model_class="LlamaBidirectionalModel", is_known=True
-        ),
-        pooling="mean, CLS or last token, by `pooling` of config.json and its files",
+        "LlamaModel without the causal mask",
+        make_decoder_profile,
+        "mean, CLS or last token, by `pooling` of config.json and its files",
+        name="llama-bidirectional",
+        model_class="LlamaBidirectionalModel",
+        is_known=True,
     ),
-    "ministral3": decoder_family(
-        "ministral3",
+    "ministral3": decoder(
+        ("ministral3",),
         "Ministral 3: Nemotron-3-Embed 1B and 8B, bidirectional by is_causal",
         "Ministral3Model",
-        partial(make_decoder_profile, name="ministral3"),
-        "mean, by `pooling` of config.json and its files",
-        BY_FILES,
+        pooling="mean, by `pooling` of config.json and its files",
+        name="ministral3",
     ),
-    "mistral": decoder_family(  # E5-Mistral, SFR-Embedding, Linq-Embed
-        "mistral",
+    "mistral": decoder(  # E5-Mistral, SFR-Embedding, Linq-Embed
+        ("mistral",),
         "Mistral-type embedders: E5-Mistral",
         "MistralModel",
-        partial(make_decoder_profile, name="mistral"),
-        "last token",
-        "`Instruct: {instruction}\\nQuery: `; documents bare",
+        pooling="last token",
+        prompt="`Instruct: {instruction}\\nQuery: `; documents bare",
+        name="mistral",
     ),
-    "qwen2": decoder_family(
-        "qwen2",
+    "qwen2": decoder(
+        ("qwen2",),
         "Qwen2: gte-Qwen2, stella_en_1.5B, jina-code-embeddings, inf-retriever, KaLM-embedding-mini",
         "Qwen2Model",
-        partial(make_decoder_profile, name="qwen2"),
-        MEAN_OR_LAST,
-        BY_FILES,
+        name="qwen2",
     ),
-    "qwen3": decoder_family(  # causal, the last token is pooled, documents stand bare, queries name a task
-        "qwen3",
+    "qwen3": decoder(  # causal, the last token is pooled, documents stand bare, queries name a task
+        ("qwen3",),
         "Qwen3-Embedding 0.6B, 4B and 8B, and fine-tunes of them",
         "Qwen3Model",
-        partial(make_decoder_profile, name="qwen3-embedding", min_dimensions=QWEN3_MIN_DIMENSIONS),
-        "last token",
-        TASK,
+        pooling="last token",
+        prompt=TASK,
+        name="qwen3-embedding",
+        min_dimensions=QWEN3_MIN_DIMENSIONS,
     ),
-    "qwen3_5_text": decoder_family(  # linear attention, whose state is of one prompt: they run by equal lengths
-        "qwen3_5_text",
-        "Qwen3.5's text model as an embedder",
-        "Qwen3_5TextModel",
-        partial(make_decoder_profile, name="qwen3.5"),
-        MEAN_OR_LAST,
-        BY_FILES,
+    "qwen3_5_text": decoder(  # linear attention, whose state is of one prompt: they run by equal lengths
+        ("qwen3_5_text",), "Qwen3.5's text model as an embedder", "Qwen3_5TextModel", name="qwen3.5"
     ),
-    "voyage": replace(
-        text_family(
-            ("qwen3",),
-            "voyage-4-nano",
-            stock="Qwen3Model without the causal mask, and a linear layer",
-            make_profile=make_voyage,
-            pooling="mean",
-            prompt=BY_FILES,
-        ),
+    "voyage": text_family(
+        ("qwen3",),
+        "voyage-4-nano",
+        "Qwen3Model without the causal mask, and a linear layer",
+        make_voyage,
+        "mean",
         is_of=is_voyage,
         rank=1,
     ),

@@ -10,7 +10,8 @@ from service.prompt.profile.profile import Profile
 Kind = Literal["vision-language", "late interaction", "text", "sparse", "two towers", "images", "reranker"]
 
 
-def _always(_: CheckpointFiles) -> bool:
+def always(_: CheckpointFiles) -> bool:
+    """True: `model_type` says enough."""
     return True
 
 
@@ -48,11 +49,11 @@ class Family:
     about: str
     make_profile: Callable[[CheckpointFiles], Profile]
     named: tuple[str, ...] = ()
-    is_of: Callable[[CheckpointFiles], bool] = _always
+    is_of: Callable[[CheckpointFiles], bool] = always
     rank: int = 0
     kind: Kind
     stock: str
-    modalities: str
+    modalities: str = "text"
     pooling: str
     prompt: str
     tests: tuple[str, ...]

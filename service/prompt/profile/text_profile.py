@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
 from service.checkpoint.sentence_settings import Encodes
-from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.family import Difference, Family, always
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.profile.role_profiles import with_looked_up_queries, with_sides
 from service.prompt.templates.plain_text import PlainText
@@ -37,7 +38,6 @@ def make_text_profile(
     *,
     name: str,
     width: str = "hidden_size",
-    positions: str = "max_position_embeddings",
     first_position: int = 0,
     bound: int = 0,
     matryoshka: Sequence[int] = (),
@@ -53,7 +53,7 @@ def make_text_profile(
     family's models were trained for it.
 
     Args:
-        bound: longest prompt, where no table of positions bounds it; 0: `positions` of config.json does.
+        bound: longest prompt, where no table of positions bounds it; 0: config.json does.
         first_position: number of the first position; those before it are not for tokens.
         min_dimensions: shortest prefix, where they were trained for any from it on; else 0.
         prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
@@ -74,7 +74,7 @@ def make_text_profile(
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
-    max_positions = bound or positive(files.config, positions) - first_position
+    max_positions = bound or positive(files.config, "max_position_embeddings") - first_position
     profile = Profile(
         name=name,
         architecture=":".join(filter(None, (CODE.get(found.pooling, "text_encoder"), model_class))),
@@ -104,22 +104,26 @@ def make_text_profile(
 def text_family(
     model_types: tuple[str, ...],
     about: str,
-    *,
     stock: str,
-    make_profile: Callable[[CheckpointFiles], Profile],
+    make_profile: Callable[..., Profile] = make_text_profile,
     pooling: str = "mean or CLS, by its files",
     prompt: str = "prefix by its files",
+    *,
+    is_of: Callable[[CheckpointFiles], bool] = always,
+    rank: int = 0,
     more_tests: tuple[str, ...] = (),
     differences: tuple[Difference, ...] = (),
+    **options: Any,
 ) -> Family:
-    """A family whose models are transformers' text models; see `Family`."""
+    """A family whose models are transformers' text models; see `Family`. `make_profile` is called with the options."""
     return Family(
         model_types=model_types,
         about=about,
-        make_profile=make_profile,
+        make_profile=partial(make_profile, **options) if options else make_profile,
+        is_of=is_of,
+        rank=rank,
         kind="text",
         stock=stock,
-        modalities="text",
         pooling=pooling,
         prompt=prompt,
         tests=("tests/models/text/", *more_tests),
