@@ -15,16 +15,7 @@ import msgspec
 
 from service.ipc.announcements import Announcement
 from service.ipc.channel import frame
-from service.ipc.messages import (
-    AreKept,
-    Pong,
-    Ready,
-    StepDone,
-    StepKind,
-    StepReport,
-    StepStarted,
-    WantPixels,
-)
+from service.ipc.messages import AreKept, Pong, Ready, StepDone, StepKind, StepReport, StepStarted, WantPixels
 from service.outputs.block import blocks_of
 
 

@@ -15,17 +15,7 @@ from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep
 from service.engine.shared_tiers.shared import LookedUp
-from service.ipc.messages import (
-    Abandon,
-    AskKept,
-    Failure,
-    FrontMessage,
-    Ping,
-    Pixels,
-    StepDone,
-    StepReport,
-    Submit,
-)
+from service.ipc.messages import Abandon, AskKept, Failure, FrontMessage, Ping, Pixels, StepDone, StepReport, Submit
 from service.ipc.reports import ResultReport
 from service.outputs.ask import needs
 from service.outputs.block import Vector, blocks_of

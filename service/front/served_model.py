@@ -154,12 +154,7 @@ def name_of(served_names: Sequence[str], canonical_name: str) -> str:
 
 
 def load_served_model(
-    checkpoint: Checkpoint,
-    *,
-    served_names: Sequence[str],
-    strict_reference: bool,
-    max_tokens: int,
-    family: str = "",
+    checkpoint: Checkpoint, *, served_names: Sequence[str], strict_reference: bool, max_tokens: int, family: str = ""
 ) -> ServedModel:
     """Profile, tokenizer and prompt builder of a checkpoint; no weights.
 

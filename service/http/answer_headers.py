@@ -19,11 +19,7 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "`false` where the same request would fail again: OpenAI's clients then do not repeat it.",
         "type": "string",
     },
-    "WWW-Authenticate": {
-        "description": "How to send a key.",
-        "type": "string",
-        "example": 'Bearer realm="cenote"',
-    },
+    "WWW-Authenticate": {"description": "How to send a key.", "type": "string", "example": 'Bearer realm="cenote"'},
     "x-model-fingerprint": {
         "description": "Identifies the model of the vectors: `fingerprint` of `/v1/models`. Store it with them.",
         "type": "string",

@@ -9,15 +9,7 @@ Does not know what is stored under a key, nor where a tenant's salt comes from.
 
 import hashlib
 
-from service.media.item import (
-    AS_REFERENCE,
-    FRAMES_OF_PAIR,
-    ITEM_BYTES,
-    AudioRule,
-    ImageReadOptions,
-    Size,
-    TensorDtype,
-)
+from service.media.item import AS_REFERENCE, FRAMES_OF_PAIR, ITEM_BYTES, AudioRule, ImageReadOptions, Size, TensorDtype
 from service.media.resize.image_rule import ImageRule
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"

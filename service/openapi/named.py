@@ -169,10 +169,7 @@ NAMED = (
         "AnyRerankResponse",
         AnyRerankResponse,
         "The documents in falling order of their relevance; a list where the request has `texts`.",
-        (
-            {"$ref": "#/components/schemas/RerankResponse"},
-            _RANKS,
-        ),
+        ({"$ref": "#/components/schemas/RerankResponse"}, _RANKS),
         sdk_branch="RerankResponse",
     ),
     Named(

@@ -48,11 +48,7 @@ class MainLink:
     """
 
     def __init__(
-        self,
-        channel: AsyncChannel[ToFront],
-        start: StartFront,
-        table_descriptor: int,
-        arena_descriptors: Sequence[int],
+        self, channel: AsyncChannel[ToFront], start: StartFront, table_descriptor: int, arena_descriptors: Sequence[int]
     ) -> None:
         self.index, self.num_fronts, self.first_id = start.index, start.num_fronts, start.first_id
         self.owner_pid = os.getppid()

@@ -94,14 +94,7 @@ class PromptBuilder:
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).plan.ids)
 
-    def build(
-        self,
-        conversation: Conversation,
-        truncation: Truncation,
-        *,
-        param: str = "",
-        index: int = 0,
-    ) -> Prompt:
+    def build(self, conversation: Conversation, truncation: Truncation, *, param: str = "", index: int = 0) -> Prompt:
         """Render, tokenize and, if asked, shorten one conversation.
 
         Only texts of the last user turn or of a pair are cut; template, instruction, media and the end token stay.

@@ -57,11 +57,7 @@ def render_llms_txt() -> str:
     )
     parts = [f"# {info['title']}", f"> {info['description']}", f"Base URL: {BASE_URL}", f"## Documents\n\n{links}"]
     for name, description, some in groups():
-        parts += [
-            f"## {name}",
-            description,
-            "\n".join(f"- `{o['method']} {o['path']}`: {o['summary']}" for o in some),
-        ]
+        parts += [f"## {name}", description, "\n".join(f"- `{o['method']} {o['path']}`: {o['summary']}" for o in some)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -41,8 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("names in /v1/models and of `model`; answers have the first; the canonical id if not set"),
     ] = ()
     family: Annotated[
-        str | None,
-        _about("model family, an entry of service/prompt/families; from the checkpoint's files if not set"),
+        str | None, _about("model family, an entry of service/prompt/families; from the checkpoint's files if not set")
     ] = None
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
     port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _about("port to listen on; 0 takes a free one")] = 8000

@@ -75,12 +75,7 @@ class OpenVideoFile:
         if height * width <= max_pixels:  # else it will be refused
             (first,) = _at(self._opened, self._stream, self._index, [int(self._index.times[0])])
             height, width = shown_size(first, _pixel_shape(self._stream))
-        return VideoInfo(
-            width=width,
-            height=height,
-            num_frames=len(self._index.times),
-            fps=self._fps,
-        )
+        return VideoInfo(width=width, height=height, num_frames=len(self._index.times), fps=self._fps)
 
     def frames(
         self, frames: Sequence[int], size: Size, *, max_pixels: int, resize: Resize = resize_antialiased

@@ -48,10 +48,7 @@ class ModelRunner:
     """
 
     def __init__(
-        self,
-        model: Model,
-        pixels: memoryview,
-        int8_ranges: Mapping[int, Int8Range] = MappingProxyType({}),
+        self, model: Model, pixels: memoryview, int8_ranges: Mapping[int, Int8Range] = MappingProxyType({})
     ) -> None:
         """Run `model` on what lies in `pixels`."""
         self._model = model

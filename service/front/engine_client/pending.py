@@ -19,12 +19,7 @@ PendingState = Literal["sent", "held", "sent_again"]
 
 
 def request_of(
-    id_: int,
-    prompt: Prompt,
-    loaded: Sequence[LoadedMedia],
-    asks: Asks,
-    caller: Caller,
-    bundle: Bundle = NO_BUNDLE,
+    id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], asks: Asks, caller: Caller, bundle: Bundle = NO_BUNDLE
 ) -> Request:
     """The engine's request for a prompt.
 

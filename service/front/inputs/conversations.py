@@ -59,11 +59,7 @@ def _instruction(message: Message, param: str, index: int) -> str:
 
 
 def _turn(
-    role: Role,
-    parts: str | list[ContentPart],
-    one: JobInput,
-    places: Iterator[PlacedMedia],
-    media: MediaReader,
+    role: Role, parts: str | list[ContentPart], one: JobInput, places: Iterator[PlacedMedia], media: MediaReader
 ) -> Turn:
     """A turn of one input, its parts in the order that the request asks for.
 

@@ -117,13 +117,7 @@ class InputReader:
         )
 
     def features_job(
-        self,
-        images: Sequence[ImageUrlPart],
-        asks: Asks,
-        tenant: Tenant,
-        *,
-        per_item: bool,
-        background: str,
+        self, images: Sequence[ImageUrlPart], asks: Asks, tenant: Tenant, *, per_item: bool, background: str
     ) -> Job:
         """The job of a `/v1/image_embeds` request: prompts that are nothing but their image, answered with features.
 

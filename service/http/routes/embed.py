@@ -145,14 +145,8 @@ _SPARSE = {
     "sparse": [{"indices": [1037, 2417, 10165], "values": [0.125, 1.5, 2.25]}],
     "sparse_tokens": [{"a": 0.125, "red": 1.5, "bicycle": 2.25}],
 }
-_PAGE = {
-    "multi_float": [[_EIGHT, [0.25] * 6 + [0.75, -0.25]]],
-    "multi_ubinary": [[[182], [254]]],
-}
-_OF_IMAGE = {
-    "texts": [],
-    "images": [sample(EmbedImage, width=32, height=32, format="png")],
-}
+_PAGE = {"multi_float": [[_EIGHT, [0.25] * 6 + [0.75, -0.25]]], "multi_ubinary": [[[182], [254]]]}
+_OF_IMAGE = {"texts": [], "images": [sample(EmbedImage, width=32, height=32, format="png")]}
 
 ROUTE = Route(
     embed,
@@ -203,11 +197,7 @@ ROUTE = Route(
         "pages": example(
             "Of one page, two of its vectors shown",
             sample(
-                EmbedResponse,
-                id="embd-2c7d51e8a09b43f6",
-                embeddings=_PAGE,
-                meta=meta_example(12, 4, 1),
-                **_OF_IMAGE,
+                EmbedResponse, id="embd-2c7d51e8a09b43f6", embeddings=_PAGE, meta=meta_example(12, 4, 1), **_OF_IMAGE
             ),
         ),
     },

@@ -130,10 +130,7 @@ ROUTE = Route(
         ),
         "conversation": to_builtin(
             "One conversation, one vector",
-            messages=[
-                {"role": "system", "content": [{"type": "text", "text": QUERY}]},
-                user(IMAGE_PART, TEXT_PART),
-            ],
+            messages=[{"role": "system", "content": [{"type": "text", "text": QUERY}]}, user(IMAGE_PART, TEXT_PART)],
         ),
         "conversations": to_builtin("Two conversations, two vectors", messages=[[user(TEXT_PART)], [user(IMAGE_PART)]]),
     },

@@ -225,10 +225,7 @@ ROUTES = (
             "texts": _RERANKED,
             "list": example(
                 "In TEI's form",
-                [
-                    sample(TextRank, text="a red bicycle"),
-                    sample(TextRank, index=0, score=0.25, text="a green door"),
-                ],
+                [sample(TextRank, text="a red bicycle"), sample(TextRank, index=0, score=0.25, text="a green door")],
             ),
         },
         error_examples=_ERRORS | {400: missing("documents", "texts")},

@@ -129,9 +129,7 @@ def _route(handler: HTTPRouteHandler, operation_id: str, summary: str, descripti
             "one": example(
                 "Of one query and two documents",
                 sample(
-                    ScoreResponse,
-                    data=[sample(ScoreData, score=0.25), sample(ScoreData, index=1)],
-                    usage=usage(52, 2),
+                    ScoreResponse, data=[sample(ScoreData, score=0.25), sample(ScoreData, index=1)], usage=usage(52, 2)
                 ),
             )
         },

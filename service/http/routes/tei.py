@@ -92,12 +92,7 @@ async def get_info(request: AnyRequest) -> Response[bytes]:
     return Response(msgspec.json.encode(info), media_type=MediaType.JSON)
 
 
-def _job(
-    body: TeiEmbedRequest | TeiSparseRequest,
-    model: ServedModel,
-    tenant: Tenant,
-    ask: OutputAsk,
-) -> Job:
+def _job(body: TeiEmbedRequest | TeiSparseRequest, model: ServedModel, tenant: Tenant, ask: OutputAsk) -> Job:
     """The job of a request.
 
     Raises:
@@ -124,10 +119,7 @@ def _vectors(result: EmbedResult) -> Sequence[NumberList]:
     return [NumberList(one.vector.rows["float32"], "float32") for one in result.embedded]
 
 
-_ERRORS = {
-    400: invalid("invalid_request", "`inputs`: required, got nothing", "inputs"),
-    422: undecodable("images[3]"),
-}
+_ERRORS = {400: invalid("invalid_request", "`inputs`: required, got nothing", "inputs"), 422: undecodable("images[3]")}
 
 EMBED = Route(
     embed_tei,
@@ -185,8 +177,7 @@ INFO = Route(
     error_statuses=KEY_STATUSES,
     response_examples={
         "builtin": example(
-            "The built-in model",
-            sample(TeiInfo, model_type=sample(TeiModelType, embedding=sample(TeiEmbeddingKind))),
+            "The built-in model", sample(TeiInfo, model_type=sample(TeiModelType, embedding=sample(TeiEmbeddingKind)))
         )
     },
 )

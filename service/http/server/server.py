@@ -98,12 +98,7 @@ class DrainingServer(uvicorn.Server):
             return
         config, loop = self.config, asyncio.get_running_loop()
         protocol: Any = config.http_protocol_class
-        connect = partial(
-            protocol,
-            config=config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
+        connect = partial(protocol, config=config, server_state=self.server_state, app_state=self.lifespan.state)
         self.servers = []
         for one in sockets or []:
             try:

@@ -47,11 +47,7 @@ COMPONENT_BYTES = 4
 
 NDJSON = b"application/x-ndjson"
 
-HEADERS = [
-    (b"content-type", NDJSON),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+HEADERS = [(b"content-type", NDJSON), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 """A proxy that buffers lines would defeat the stream; the last turns nginx's buffer off."""
 
 

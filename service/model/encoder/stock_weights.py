@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
-from transformers import (
-    BertModel,
-    CamembertModel,
-    DistilBertModel,
-    PreTrainedModel,
-    RobertaModel,
-    XLMRobertaModel,
-)
+from transformers import BertModel, CamembertModel, DistilBertModel, PreTrainedModel, RobertaModel, XLMRobertaModel
 
 ACTIVATION = "gelu"
 

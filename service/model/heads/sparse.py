@@ -16,13 +16,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch.nn.functional import pad
-from transformers import (
-    BertForMaskedLM,
-    DistilBertForMaskedLM,
-    GteForMaskedLM,
-    ModernBertForMaskedLM,
-    PreTrainedModel,
-)
+from transformers import BertForMaskedLM, DistilBertForMaskedLM, GteForMaskedLM, ModernBertForMaskedLM, PreTrainedModel
 
 from service.checkpoint.sparse_files import SpladePooling
 from service.model.backbone import StockRun
@@ -152,12 +146,7 @@ def _entries(weights: np.ndarray) -> bytes:
 
 
 def pool_logits(
-    states: torch.Tensor,
-    bounds: Sequence[int],
-    logits: Logits,
-    num_entries: int,
-    how: SpladePooling,
-    num_at_once: int,
+    states: torch.Tensor, bounds: Sequence[int], logits: Logits, num_entries: int, how: SpladePooling, num_at_once: int
 ) -> torch.Tensor:
     """Weights of each text, `[num_texts, num_entries]`, float32.
 

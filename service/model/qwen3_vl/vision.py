@@ -9,15 +9,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Q
 from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.linear.products import TORCHS, PackedProducts, Products
-from service.model.qwen3_vl.tower_block import (
-    CHUNK_ROWS,
-    MERGE,
-    PATCH,
-    TowerBlock,
-    TowerMerger,
-    TowerTables,
-    Workspace,
-)
+from service.model.qwen3_vl.tower_block import CHUNK_ROWS, MERGE, PATCH, TowerBlock, TowerMerger, TowerTables, Workspace
 
 ACTIVATION = "gelu_pytorch_tanh"
 

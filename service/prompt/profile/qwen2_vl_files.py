@@ -26,12 +26,7 @@ _CONFIG_KEYS = {
     "vision_end": "vision_end_token_id",
 }
 """Special tokens that config.json numbers too: both files must agree."""
-_DEFAULT_IDS = {
-    "image_pad": 151655,
-    "video_pad": 151656,
-    "vision_start": 151652,
-    "vision_end": 151653,
-}
+_DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
 """Numbers that transformers takes for Qwen2-VL where config.json has none."""
 
 
