@@ -149,11 +149,7 @@ class LoopHistogram(Collector):
     A request is observed ten times, in what it took as a whole and in each of its stages.
 
     Args:
-        name: of the series.
-        about: what they are.
         buckets: upper bounds, ascending, without the last.
-        label: its name.
-        registry: that shows them.
     """
 
     def __init__(

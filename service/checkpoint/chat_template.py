@@ -32,7 +32,6 @@ class ChatTemplate:
     """One template of a folder.
 
     Attributes:
-        path: its file, for errors.
         text: in Jinja.
         special: special tokens by their name; an empty one is none.
         is_only: there is no other; only then its format is guessed from its text.

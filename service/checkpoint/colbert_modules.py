@@ -31,7 +31,6 @@ class TokenModules:
     """The modules that the states of tokens go through.
 
     Attributes:
-        dense: projections in order.
         normalize: whether each vector comes out at length 1.
         skiplists: tokens of a query, and of a document, whose vectors are not given.
     """

@@ -47,7 +47,6 @@ class Checkpoint:
 
     Attributes:
         name: canonical id: `builtin`, `builtin-reranker`, the hub id, or the folder's name.
-        folder: where the files are.
         revision: commit of a hub snapshot, None for local files.
     """
 

@@ -86,9 +86,6 @@ def is_inside(path: str) -> bool:
 def check_keys(place: str | Path, content: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse an object with another key, unless that is empty.
 
-    Args:
-        place: the file, for the error.
-
     Raises:
         CheckpointError: it has one.
     """

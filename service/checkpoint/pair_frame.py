@@ -38,7 +38,6 @@ class Slot(NamedTuple):
     """The place of a text.
 
     Attributes:
-        role: whose text.
         strips: white space at both ends is left out.
     """
 

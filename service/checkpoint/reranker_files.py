@@ -38,8 +38,6 @@ class MessageForm:
     """Form in which a pair becomes a prompt by a chat template.
 
     Attributes:
-        template: the one that counts.
-        form: of a message's content.
         variables: what else the template is given.
     """
 

@@ -34,7 +34,6 @@ class ScoreModules:
     """What comes after the transformer.
 
     Attributes:
-        pooling: of its states.
         layers: over what is pooled, in order; the last makes one number.
     """
 

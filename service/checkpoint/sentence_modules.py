@@ -45,7 +45,6 @@ class SentenceModule:
 
     Attributes:
         kind: the class's name, which says what it computes.
-        folder: where its files are.
     """
 
     kind: str
@@ -57,7 +56,6 @@ class DenseConfig:
     """``activation(W x + b)`` over a pooled vector, or over the states of tokens.
 
     Attributes:
-        folder: where its weights are.
         in_features: length of x.
         out_features: length of the result.
         bias: whether there is a b.
@@ -75,12 +73,7 @@ class DenseConfig:
 
 @dataclass(frozen=True, slots=True)
 class NormConfig:
-    """A layer norm over a pooled vector.
-
-    Attributes:
-        folder: where its weights are.
-        in_features: length of the vector.
-    """
+    """A layer norm over a pooled vector."""
 
     folder: Path
     in_features: int

@@ -83,7 +83,6 @@ class SentenceSettings:
     """The file.
 
     Attributes:
-        name: of the file.
         content: its object; empty where there is none.
         processor: arguments for the tokenizer, which count before tokenizer_config.json.
     """
@@ -184,7 +183,6 @@ class PairSettings:
     """Read the file's facts about a reranker.
 
     Attributes:
-        path: its name, for errors.
         message: how a pair becomes messages, `method` and `format` among it; None where it stays two texts.
         template: arguments for the chat template.
         max_tokens: longest prompt, which counts before the tokenizer's own; None where nothing is said.

@@ -58,7 +58,6 @@ class Fronts:
         control: sends to the engine's keeper.
         pipe: descriptor of the pipe that the keeper reads when it needs to.
         ready: the engine's own facts, which each front is told.
-        num_fronts: that there may be.
         part_bytes: the part of the arena that each front has.
 
     Attributes:

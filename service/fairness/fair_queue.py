@@ -161,7 +161,6 @@ class FairQueue(Generic[T]):
             tenant: whose share it takes.
             request: the number of the request that it is of.
             cost: of the thing, in any unit.
-            thing: what waits.
             bundle: the number of what came together with it, which nothing else has; 0 if nothing did.
             bundle_cost: of all of that.
         """

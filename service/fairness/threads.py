@@ -61,7 +61,6 @@ class FairThreads:
         """Run work that has no steps.
 
         Args:
-            work: what to do.
             size: of the work, in the unit of `small`.
             is_slice: whether it is a slice of larger work.
         """
@@ -80,7 +79,6 @@ class FairThreads:
         """Run work slice by slice; after a cancellation no further slice begins.
 
         Args:
-            steps: what to do.
             size: of all of it, in the unit of `small`.
             others_work: while it is true the cores are left to others between two slices, for up to `MAX_LOOKS` looks.
         """
@@ -134,7 +132,6 @@ async def in_daemon_thread(work: Callable[[], T], name: str) -> T:
 
     Args:
         work: blocks.
-        name: of the thread.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

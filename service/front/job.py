@@ -37,7 +37,6 @@ class PlacedMedia:
         param: path of its part.
         content_param: path of its content; the same where the request has only a URL, `images` of Cohere's routes.
         index: its input, counted from 0.
-        part: the part.
     """
 
     param: str
@@ -157,7 +156,6 @@ class EmbedResult:
         errors: those of inputs that failed, in order.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
-        counts: what they cost.
         queue_ms: the longest wait of an input between engine and batch.
         inference_ms: the longest language step of an input.
         num_batched: inputs, of all requests, of the largest language step that one ran in; 0 where none had to.

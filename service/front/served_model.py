@@ -36,10 +36,7 @@ class ServedModel:
         name: what answers and `/v1/models` call it.
         more_names: what else the operator calls it.
         canonical_name: the hub id, `builtin`, or the folder's name.
-        checkpoint: its files.
         profile: what its family and its files say.
-        tokenizer: its tokenizer.
-        builder: makes its prompts.
         fingerprint: changes when the model does, 32 bytes.
         int8_ranges: calibrated ranges that the checkpoint ships, by length of vector.
         num_embedded: token ids below have an embedding; a tokenizer may have more, added and never trained.
@@ -159,7 +156,6 @@ def load_served_model(
     """Profile, tokenizer and prompt builder of a checkpoint; no weights.
 
     Args:
-        checkpoint: its files.
         served_names: what to call it, the first in answers; none keeps the canonical name.
         strict_reference: parse special tokens in user text.
         max_tokens: a lower limit than the model's own; 0 keeps the model's.

@@ -43,7 +43,6 @@ class Caller(msgspec.Struct, frozen=True):
     """One request's owner and patience.
 
     Attributes:
-        tenant: whose request it is.
         deadline_s: on `time.monotonic`, when nobody waits for it any more.
         patience_s: how long that was when it came, for the error that says so.
         wants_fresh: what the engine knows already is no answer.

@@ -79,7 +79,6 @@ class RequestContext:
         meter: of its key; None where the server has no keys.
         stages: the times of its stages.
         num_inputs: of the request, once it has results.
-        counts: the cost of its inputs.
     """
 
     id: str
@@ -134,11 +133,7 @@ def _seconds(sent: bytes) -> float:
 
 
 class Call(msgspec.Struct, Generic[W], frozen=True, eq=False):
-    """A request whose body has been read.
-
-    Attributes:
-        num_bytes: of the body.
-    """
+    """A request whose body has been read."""
 
     serving: Serving
     context: RequestContext

@@ -54,10 +54,7 @@ class Tower:
     """The half of a model that sees images, by which stored features are told apart.
 
     Attributes:
-        module: its weights.
-        config_json: its configuration.
         feature_width: numbers of a row of features.
-        dtype: of the features.
     """
 
     module: torch.nn.Module
@@ -71,8 +68,6 @@ class Backbone:
 
     Attributes:
         width: numbers of a hidden state.
-        num_parameters: of all weights.
-        device: where it runs.
         dtype: of its weights and features.
         placeholder_ids: tokens whose embeddings are replaced by features, by the kind of media that the model takes:
             `image`, `video` (a pair of frames), `audio`.

@@ -27,7 +27,6 @@ class TokenProjection:
     """A linear layer with a bias among a checkpoint's tensors.
 
     Attributes:
-        name: of the layer.
         files: that hold `name.weight` and `name.bias`, in this order.
         dimensions: numbers of a token's vector: of the layer, or fewer, its first ones.
         width: of a hidden state.

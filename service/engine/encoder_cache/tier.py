@@ -125,7 +125,6 @@ class Tier(Generic[T]):
     Attributes:
         max_bytes: the cap; 0 keeps nothing.
         max_tenant_bytes: most bytes of one tenant; requests without a tenant's name may use all.
-        entries: what is kept.
         num_bytes: what the entries weigh now.
         tenant_bytes: what those of each tenant weigh.
         num_hits: entries that were asked for and there.

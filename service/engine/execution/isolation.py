@@ -101,7 +101,6 @@ class TokenCeiling:
 
     Attributes:
         max_tokens: the setting; the ceiling never exceeds it.
-        num_tokens: the ceiling now.
     """
 
     def __init__(self, max_tokens: int) -> None:

@@ -25,8 +25,6 @@ class StoredPages:
 
     Attributes:
         pages: numbers of their pages, in order.
-        shape: of the tensor.
-        dtype: of the tensor.
     """
 
     pages: tuple[int, ...]

@@ -44,7 +44,6 @@ class Keyring:
     """The keys of one file, reloaded when it changes.
 
     Args:
-        path: of the file.
         table: of all fronts, which read the file themselves.
 
     Raises:

@@ -89,10 +89,8 @@ class DrainRate:
     others have finished in that time, too.
 
     Args:
-        table: of all fronts.
         now: a monotonic clock, in seconds.
         whole: the rate of all models, which is told what this one's engine finishes; None where this is it.
-        prefix: of its name in the table.
     """
 
     def __init__(
@@ -157,12 +155,9 @@ class Budget:
     """Counts what is under way, and refuses what exceeds the limits.
 
     Args:
-        kind: what it is of.
         limits: of all fronts together.
-        table: of all fronts.
         tenant_share: of each limit, that one tenant may hold, where there are keys.
         within: the service's, where this is of one of several models: what counts here counts there, too.
-        prefix: of the names in the table.
 
     Attributes:
         row: of all requests.
@@ -297,7 +292,6 @@ class Lease:
     """The part of a budget that one request holds, until `close` or the end of a `with`.
 
     Attributes:
-        tenant: of the request.
         held: so far.
     """
 

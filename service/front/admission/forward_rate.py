@@ -63,7 +63,6 @@ class ForwardRate:
     """The best rates of the last minutes, by length.
 
     Args:
-        max_batch_tokens: of a forward.
         now: a monotonic clock, in seconds.
 
     Attributes:
@@ -85,7 +84,6 @@ class ForwardRate:
         Args:
             prompts: that it ran for, of this front.
             share: of its prompts, that these are.
-            seconds: that it took.
         """
         if seconds <= 0 or self._now() < self._sampled_s + SAMPLE_S:
             return
@@ -100,7 +98,6 @@ class ForwardRate:
         """Seconds that prompts take at least, on a server that does nothing else; 0 where no rate is known.
 
         Args:
-            prompts: to be run.
             enough_s: what takes no longer need not be known exactly, which would cost a second for a million tokens.
         """
         least_s = self.plain_s(map(len, prompts))

@@ -55,9 +55,6 @@ def new_key() -> str:
 def hash_key(key: bytes) -> bytes:
     """SHA-256 of a key as it was sent.
 
-    Args:
-        key: any bytes.
-
     Returns:
         32 bytes.
     """

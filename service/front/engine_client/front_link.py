@@ -121,8 +121,6 @@ class FrontLink(Protocol):
     """A front's link to all that it shares with the other fronts of its service.
 
     Attributes:
-        index: of this front.
-        num_fronts: of the service.
         first_id: of its requests; each next one is `num_fronts` more. No front before it had any of them.
         owner_pid: process id of the process that ends last.
         table: the counts of all fronts.

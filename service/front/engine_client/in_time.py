@@ -51,7 +51,6 @@ class KeptQuestions:
 
         Args:
             requests: without media.
-            send: the question.
         """
         digests = await asyncio.to_thread(lambda: [prompt_digest(one, salt=one.tenant) for one in requests])
         id_ = requests[0].id

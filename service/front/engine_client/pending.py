@@ -60,7 +60,6 @@ class Pending(msgspec.Struct, eq=False):
     No dataclass: a large request has hundreds, and one takes nearly twice as long to make.
 
     Attributes:
-        request: as it was sent.
         items: its media by content key.
         state: `held` is between two engines; `sent_again` is with its second, and gets no third.
         outcome: the vector, or the error of this request; None until one is there.

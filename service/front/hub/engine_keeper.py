@@ -64,12 +64,10 @@ class EngineKeeper:
         settings: of the service, as they are for this model.
         model: its place among those served.
         fronts: of which some may be starting.
-        num_fronts: that there may be.
 
     Attributes:
         status: what the fronts were told last.
         ready: the last engine's own facts.
-        process: the engine.
         has_failed: there can never be an engine.
         was_ready: a front's health probe has passed once.
     """

@@ -66,7 +66,6 @@ class EngineLines:
 
     Attributes:
         number: of the engine that is attached, or was last.
-        is_attached: there is one.
     """
 
     def __init__(self, model: int, fronts: Sequence[HubFront]) -> None:

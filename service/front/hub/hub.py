@@ -19,12 +19,7 @@ class Hub:
     """The hub of a service.
 
     Args:
-        settings: of the service.
         fronts: of which some may be starting; filled after this is made.
-        num_fronts: how many there will be.
-
-    Attributes:
-        keepers: of each model's engine.
     """
 
     def __init__(self, settings: Settings, fronts: Sequence[HubFront], num_fronts: int) -> None:

@@ -39,7 +39,6 @@ class ByteBudget:
     Attributes:
         max_bytes: of all files together.
         lease: of the request, in the queue.
-        num_bytes: bytes fetched so far.
     """
 
     max_bytes: int
@@ -81,7 +80,6 @@ class Fetching:
         """By the settings; None when no host is configured.
 
         Args:
-            settings: of the service.
             num_fronts: of the service. Each has an equal part of the fetches at once, which wait and are never
                 refused, and of the memory.
 

@@ -62,10 +62,7 @@ class MediaReader:
     """Reads the media of one request of one tenant.
 
     Attributes:
-        limits: what is refused.
-        options: how files are read.
         salt: part of every key: keeps tenants apart.
-        profile: what the model takes.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
         opened: its videos, audio files and PDFs by the paths of their parts, put here before anything is read.

@@ -149,7 +149,6 @@ async def open_files(
     Args:
         opener: of their kind.
         media: gets the opened files, or with `per_item` their errors.
-        places: of the files.
         per_item: a file that fails leaves the others alone.
 
     Raises:

@@ -28,7 +28,6 @@ class PageImages:
     """Pages of a file.
 
     Attributes:
-        num_pages: of the file.
         images: PNG files, of the first page and those that follow it.
     """
 
@@ -41,7 +40,6 @@ async def page_images(reader: InputReader, source: str, param: str, *, max_bytes
 
     Args:
         source: the PDF, as a data URI or in base64; no URL is opened.
-        param: its field.
         max_bytes: of all images together; the first page is given whatever its size.
 
     Raises:

@@ -105,7 +105,6 @@ class InputReader:
         Args:
             lines: each as a request of one input, alike in everything but that and the instruction.
             asks: what is wanted of each.
-            tenant: whose they are.
         """
         return Job(
             inputs=[self._line_input(line, index) for index, line in enumerate(lines)],

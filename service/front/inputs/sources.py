@@ -81,7 +81,6 @@ def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncati
 
     Args:
         request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
-        max_tokens: of the model.
 
     Raises:
         InputError: more tokens than the model has, or none.

@@ -81,7 +81,6 @@ class Comparison:
 
     Attributes:
         queries: one for all documents, or one for each.
-        documents: to be scored.
         instruction: what makes a document relevant, in the request's words.
         max_prompt_tokens: longest prompt; -1 means the model's limit.
         cut_side: which end of a text is cut; None makes it an error.

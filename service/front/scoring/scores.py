@@ -35,7 +35,6 @@ class Scores:
 
     Attributes:
         scores: of each document, in order.
-        result: of the job.
     """
 
     scores: Sequence[Score]

@@ -79,7 +79,6 @@ class Embedder:
         A `per_item` job raises only for what concerns all of its inputs.
 
         Args:
-            job: what is wanted.
             caller: who wants it, and until when.
 
         Raises:
@@ -201,7 +200,6 @@ class Embedder:
         The engine has a thread on each core: all of its threads wait for the one whose core a comparison has.
 
         Args:
-            steps: what to do.
             num_chars: how much text is tokenized in the time that it takes.
             caller: who wants it, and until when.
 

@@ -52,7 +52,6 @@ class SharedTowers:
     """Waits until the files of all models are here, and says which have the same tower.
 
     Args:
-        num_models: of the service.
         owner: process id of the process that ends last, which the folder is named after.
     """
 

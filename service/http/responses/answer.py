@@ -188,8 +188,6 @@ async def answer(
 
     Args:
         make: does everything that can fail; runs in a thread where the inputs are many.
-        fingerprint: of the model.
-        headers: more of them.
         in_thread: `make` takes long whatever the number of inputs.
     """
     context, counts = call.context, result.counts

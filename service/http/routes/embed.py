@@ -50,11 +50,7 @@ class EmbeddedRequest:
     """A request in Cohere's form whose inputs have been embedded.
 
     Attributes:
-        id: of the request.
         types: to answer in, each once.
-        dimensions: of each vector.
-        model: which made the vectors.
-        fingerprint: of the model.
     """
 
     id: str

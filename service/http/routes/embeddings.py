@@ -66,7 +66,6 @@ def embedding_response(
     """The answer in OpenAI's form.
 
     Args:
-        id_: of the request.
         name: the model's as the request gave it.
     """
     places = chunk_places(body, [len(one.prompt.plan.ids) for one in result.embedded]) if body.late_chunking else []

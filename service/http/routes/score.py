@@ -43,10 +43,7 @@ class ScoredCall:
     """A request whose documents have their scores.
 
     Attributes:
-        id: of the request.
         name: of the model as the request gave it.
-        documents: what was scored.
-        fingerprint: of the model.
     """
 
     id: str

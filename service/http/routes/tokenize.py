@@ -157,8 +157,6 @@ async def answer_in_thread(
 
     Args:
         online: the model whose threads prepare texts.
-        num_tokens: in the answer.
-        lease: of its bytes.
     """
 
     def encode() -> Steps[bytes]:

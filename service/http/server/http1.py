@@ -79,8 +79,6 @@ class Http1:
         turns: the server's, for bodies in chunks.
 
     Attributes:
-        their_state: the client's.
-        our_state: the server's.
         came: what has come and is of no request yet.
         they_are_waiting_for_100_continue: before they send the body.
         num_sent_bytes: bytes that were given to be written so far.

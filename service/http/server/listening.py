@@ -202,9 +202,6 @@ class MetricsServer(uvicorn.Server):
 async def metrics_served(settings: Settings, scrape: Scrape) -> AsyncIterator[str | None]:
     """`/metrics` alone, on `metrics_port`, for the length of the `with`; nothing where that is not set.
 
-    Args:
-        scrape: gives every series.
-
     Yields:
         Its address, or None.
 

@@ -54,7 +54,6 @@ class Places:
     """Those of one process.
 
     Args:
-        rule: who may have one.
         changed: is told a peer, and by how many places its number has changed, but for arrivals that were free to come.
     """
 

@@ -120,7 +120,6 @@ def line_error(error: ServiceError | RuleError, index: int, request_id: str) -> 
 
     Args:
         error: not changed, since a group of lines may share it.
-        index: of the line in the body.
     """
     body = report_error(error, request_id)
     missing = body.missing

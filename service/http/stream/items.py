@@ -43,7 +43,6 @@ class Item:
     Attributes:
         index: which line of the body.
         id: the client's name for it.
-        num_bytes: of the line.
         request: of the line, or its error.
     """
 
@@ -75,7 +74,6 @@ class ItemReader:
     Attributes:
         base: fields that all lines share.
         max_bytes: longest line, for the error that says so.
-        ignore_unknown: accept unknown fields.
         turns: for short lines.
         bodies: threads for long lines.
     """

@@ -104,9 +104,7 @@ class StreamSession:
     """The work of one stream.
 
     Args:
-        stream: whose it is.
         window: bounds what is under way.
-        tally: counts what was answered.
     """
 
     def __init__(

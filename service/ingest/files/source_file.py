@@ -20,7 +20,6 @@ class SourceFile:
     Attributes:
         name: in ids and errors.
         stamp: modification time, see `version.py`.
-        num_bytes: size.
     """
 
     path: Path

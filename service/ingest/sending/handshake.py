@@ -29,12 +29,7 @@ MIN_COSINE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The agreement of a run and its server.
-
-    Attributes:
-        fingerprint: of the model.
-        form: of the requests.
-    """
+    """The agreement of a run and its server."""
 
     fingerprint: str
     plan: Plan

@@ -30,8 +30,6 @@ class Spool:
 
     Attributes:
         path: the file, which exists once there are rows.
-        tables: the rows.
-        num_bytes: length of the file.
     """
 
     def __init__(self, path: Path) -> None:

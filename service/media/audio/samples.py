@@ -31,7 +31,6 @@ class Audio(PlacedItem):
     """A `MediaItem` of an audio file.
 
     Attributes:
-        file: what it is.
         rule: sample rate and length that the model takes.
         digest: the level-2 key, 32 bytes: the file, and the rule.
         salt: part of its keys: whose audio it is.

@@ -25,9 +25,7 @@ class Tensor:
     """Numbers in C order, little-endian.
 
     Attributes:
-        dtype: their format.
         shape: as the file states it; its product times the item's bytes is the length of `data`.
-        data: the bytes.
         origin: what the file says of the model that made it; None where it says nothing.
         grids: what it says of the images' grids, as `written_grids` writes them; likewise.
     """

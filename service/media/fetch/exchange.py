@@ -31,7 +31,6 @@ class Exchange:
 
     Attributes:
         min_bytes_per_s: at which the answer comes, once it has begun to.
-        status: of the answer.
         fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
     """
 

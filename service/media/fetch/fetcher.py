@@ -63,12 +63,7 @@ logger = logging.getLogger("cenote.fetch")
 
 
 class Fetcher:
-    """Fetches media for all requests.
-
-    Attributes:
-        policy: what may be fetched.
-        memory: what was fetched before.
-    """
+    """Fetches media for all requests."""
 
     def __init__(
         self,

@@ -22,7 +22,6 @@ class Known:
     """A file, and what its host knows it by.
 
     Attributes:
-        body: the file.
         conditions: the fields that ask for it only if it has changed.
     """
 

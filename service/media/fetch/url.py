@@ -98,7 +98,6 @@ class Url:
 
     Attributes:
         scheme: `http` or `https`.
-        host: whom to connect to.
         port: 1 to 65535.
         target: path and query, as written.
     """

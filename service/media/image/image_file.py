@@ -54,8 +54,6 @@ class ImageFile(PixelItem):
     Two items are equal when they will give the same pixels; where in a request they stand does not count.
 
     Attributes:
-        encoded: the bytes of the file.
-        header: format and stored size.
         identity: the file alone, 32 bytes.
         options: background and orientation.
     """

@@ -89,12 +89,7 @@ class Raster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageItem(PixelItem):
-    """One page of a request, a `MediaItem`; pages that give the same pixels are equal.
-
-    Attributes:
-        file: the PDF.
-        raster: how it is rendered.
-    """
+    """One page of a request, a `MediaItem`; pages that give the same pixels are equal."""
 
     file: OpenPage
     raster: Raster
@@ -152,10 +147,7 @@ def check_page(info: PageInfo, page: int, location: ErrorLocation, page_location
     """Refuse a file whose pages are not to be had, and a page that there is not.
 
     Args:
-        info: of the file.
         page: wanted, counted from 1.
-        location: of the file.
-        page_location: of the page's number.
 
     Raises:
         MediaError: `media_undecodable`, or `invalid_request` for the number.

@@ -20,7 +20,6 @@ class ResizePlan:
 
     Attributes:
         size: height and width of its pixels.
-        framing: how they are made.
     """
 
     size: Size

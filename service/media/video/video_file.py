@@ -61,7 +61,6 @@ class VideoFile:
     """A file, and the size at which the model sees its frames.
 
     Attributes:
-        file: what it is.
         size: height and width of each frame, pixels.
         patches: how they are cut.
         salt: part of its keys: whose video it is.
@@ -82,7 +81,6 @@ class VideoFramePair(PairItem):
     Its digest is of the file, the frames and their size.
 
     Attributes:
-        video: the file.
         frames: which of its frames, counted from 0.
     """
 

@@ -19,7 +19,6 @@ class StockLayer:
     """The modules of one layer, in the order in which they run.
 
     Attributes:
-        query_key_value: three projections.
         out: projection after attention.
         attention_norm: after its residual.
         widen: first projection of the feed-forward.
@@ -48,8 +47,6 @@ class StockWeights:
         words: `[vocabulary, width]`.
         positions: `[types · positions, width]`: the table of positions with a type's vector added, for each type.
         norm: of their sum.
-        layers: in order.
-        num_heads: of attention.
     """
 
     words: torch.Tensor

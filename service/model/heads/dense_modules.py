@@ -30,8 +30,6 @@ class Dense:
     Attributes:
         weight: `[out_features, in_features]`, float32.
         bias: `[out_features]`, float32, or None.
-        activation: name of the function.
-        has_residual: x is added.
         residual: `[out_features, in_features]`, float32, or None where x has the length of the result.
     """
 
@@ -83,7 +81,6 @@ class DenseModules:
 
     Attributes:
         hidden_size: length of a vector after the last of them.
-        num_parameters: of all weights.
         does_nothing: there is no layer, and no length to bring to 1.
     """
 

@@ -42,7 +42,6 @@ class Modules(Protocol):
 
     Attributes:
         hidden_size: numbers of a row after them.
-        num_parameters: of all weights.
         does_nothing: they give back what they get.
     """
 
@@ -64,7 +63,6 @@ class Head:
     Attributes:
         kind: of the asks that it answers.
         hidden_size: numbers of a raw row; 1 of a reranker, the logit of a pair.
-        num_parameters: of all weights.
         needs: the states that it reads.
         are_scores: its rows have no length that is scaled to 1: logits, and weights of the vocabulary's entries.
         looks_up: some prompts need no forward: `look_up` has their rows.

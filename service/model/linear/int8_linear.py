@@ -23,9 +23,6 @@ class Int8Linear(Product):
 
     s_i, by row, is its greatest number / `greatest_row_integer`. Rows are shifted to unsigned integers: with signed
     ones oneDNN takes 5 ms for a product of one row, a hundred times as long.
-
-    Attributes:
-        num_outputs: width of what comes out.
     """
 
     def __init__(self, linear: Linear, greatest_row_integer: int | None = None) -> None:

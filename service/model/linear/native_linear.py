@@ -14,11 +14,7 @@ NATIVE_ROWS = 516
 
 
 class NativeLinear(PackedProduct):
-    """A `Product` over a packed weight.
-
-    Attributes:
-        num_outputs: width of what comes out.
-    """
+    """A `Product` over a packed weight."""
 
     def __init__(self, linear: Linear) -> None:
         self.num_outputs = linear.num_outputs

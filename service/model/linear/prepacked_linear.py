@@ -50,7 +50,6 @@ class PrepackedLinear(PackedProduct):
     """A `Product` that has a copy of the weight, in another order, and gives every result in memory of its own.
 
     Attributes:
-        num_outputs: width of what comes out.
         weight: in oneDNN's layout.
         bias: `[outputs]`, or None.
         pointwise: oneDNN's products: `default` ends in a function of each number, `binary` in an operation.

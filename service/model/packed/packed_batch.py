@@ -36,7 +36,6 @@ class PackedBatch:
     Attributes:
         token_ids: `[total_tokens]`, int64.
         position_ids: `[rows, total_tokens]`, int64, as the model's `positions` gave them; each restarts per request.
-        segment_lengths: tokens of each request.
         visual: placeholders and features of its images.
         plans: of each request; empty where there is nothing to say but its tokens.
         tenants: whose each request is; empty where nothing of the batch may be kept.

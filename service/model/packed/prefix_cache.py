@@ -50,7 +50,6 @@ class Prefix:
     """Prefix of prompts.
 
     Attributes:
-        num_tokens: its length.
         layers: of each layer keys and values, `[num_tokens, 2 · kv_heads, head_dim]`: all keys, then all values.
     """
 

@@ -43,7 +43,6 @@ class Group:
         first: number of the first prompt, in attention's order.
         start: place of its first token.
         stop: place after its last token.
-        num_segments: prompts in the group.
         num_tokens: length of each.
         num_keys: tokens of each that are attended to, from the first on; the rest attend to them.
     """

@@ -39,7 +39,6 @@ class DecoderLayer:
     """One layer.
 
     Attributes:
-        head_dim: numbers of a head.
         num_heads: query heads.
         num_kv_heads: key heads; as many value heads.
         scaling: factor of the attention scores.

@@ -46,7 +46,6 @@ class LanguageModel:
 
     Attributes:
         may_share: compute a beginning that prompts of a batch have in common once.
-        layers: run in order.
         prefixes: beginnings that are kept from forward to forward.
     """
 
