@@ -50,11 +50,7 @@ def merge_adapter(folder: Path, stock: torch.nn.Module, beside: Collection[str] 
 
 
 def merge_layer(folder: Path, layer: str, linear: torch.nn.Linear) -> None:
-    """The same for a layer beside the stock module, by the name that it has in the adapter.
-
-    Raises:
-        ModelError: see `merge_adapter`.
-    """
+    """The same for a layer beside the stock module, by the name that it has in the adapter."""
     adapter = joined_adapter(folder)
     if adapter is not None and (product := adapter.products.get(layer)) is not None:
         _add(adapter, layer, linear, product)

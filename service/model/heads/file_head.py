@@ -19,11 +19,7 @@ class FileHead(Head):
 
     @classmethod
     def read(cls, path: Path, backbone: Backbone) -> Head:
-        """Read the head from its file.
-
-        Raises:
-            ModelError: see `read_projection`.
-        """
+        """Read the head from its file."""
         raise NotImplementedError
 
 

@@ -54,11 +54,7 @@ class QuestionedPair:
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join a checkpoint's numbers with the family's words.
-
-    Raises:
-        CheckpointError: files are missing or damaged, or no token is `Yes`.
-    """
+    """Join a checkpoint's numbers with the family's words."""
     check_class(files, GENERATORS)
     read_answer_tokens(files)
     find_answer_head(files)

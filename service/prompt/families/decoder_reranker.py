@@ -54,11 +54,7 @@ QUESTION_AND_PASSAGE = (("question:", Slot("query"), " \n \n passage:", Slot("do
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join what config.json and the files of tokenizer and sentence-transformers say.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported.
-    """
+    """Join what config.json and the files of tokenizer and sentence-transformers say."""
     has_logits = reranker_kind(files) == "logits"
     check_class(files, GENERATORS if has_logits else CLASSIFIERS)
     found = read_reranker_files(files, GENERATION if has_logits else CLASSIFICATION)

@@ -30,11 +30,7 @@ WIDTHS = {"dinov2": 768, "dinov2_with_registers": 768, "dinov3_vit": 384, "sigli
 
 
 def make_images(files: CheckpointFiles) -> Profile:
-    """The profile of a model of images alone.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported.
-    """
+    """The profile of a model of images alone."""
     model_type, kind = str(files.model_type), processor_class(files.folder)
     if architecture(files) not in ("", CLASSES[model_type]):
         raise CheckpointError(

@@ -17,11 +17,7 @@ from service.prompt.profile.reranker_profile import framed_pair, make_reranker_p
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join what config.json and the files of tokenizer and sentence-transformers say.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported.
-    """
+    """Join what config.json and the files of tokenizer and sentence-transformers say."""
     modules = read_score_modules(files.folder)
     found = read_reranker_files(files, FEATURES)
     return make_reranker_profile(

@@ -71,9 +71,6 @@ def make_embedder(
     """Join a checkpoint's numbers with a family's constants.
 
     Shorter vectors are offered only where config.json says so: but for Jina's the models were not trained for them.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement.
     """
     found = Qwen2VLFiles.read(files, pixels(files))
     return found.profile(
@@ -109,11 +106,7 @@ def make_jina(files: CheckpointFiles) -> Profile:
 
 
 def make_native(files: CheckpointFiles) -> Profile:
-    """ColQwen2 in transformers' form: positions count plainly through an image, and pages lie on white.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement; or the decoder is none of `BACKBONES`.
-    """
+    """ColQwen2 in transformers' form: positions count plainly through an image, and pages lie on white."""
     inner = CheckpointFiles(files.folder, "vlm_config")
     if inner.model_type not in BACKBONES:
         raise CheckpointError(
@@ -132,11 +125,7 @@ def make_native(files: CheckpointFiles) -> Profile:
 
 
 def make_merged(files: CheckpointFiles) -> Profile:
-    """ColQwen2 and ColQwen2.5 of colpali-engine.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or the projection is no linear layer.
-    """
+    """ColQwen2 and ColQwen2.5 of colpali-engine."""
     profile = make_embedder(
         files,
         name="colqwen2.5" if files.model_type == "qwen2_5_vl" else "colqwen2",

@@ -28,11 +28,7 @@ TURN_TOKENS = {"im_start": "<|im_start|>", "im_end": "<|im_end|>"}
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join a checkpoint's numbers with its own template, or with the family's constants where it has none.
-
-    Raises:
-        CheckpointError: files are missing or damaged, or no token is `yes` or `no`.
-    """
+    """Join a checkpoint's numbers with its own template, or with the family's constants where it has none."""
     check_class(files, GENERATORS)
     read_answer_tokens(files)
     find_answer_head(files)

@@ -43,9 +43,6 @@ def make_profile(files: CheckpointFiles) -> Profile:
     family's constants, unless config.json has an object `cenote` with `max_pixels`: a checkpoint trained on small
     images says so, and larger ones are shrunk to what it knows.
 
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement.
-
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_embedding.py`; docs/notes/qwen3-vl-embedding.md.
     """
     text, vision = files.section("text_config"), files.section("vision_config")
@@ -83,12 +80,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
 
 
 def make_embedder(files: CheckpointFiles) -> Profile:
-    """The profile of an embedder, whose chat template is its prompt: the reference renders every item by it.
-
-    Raises:
-        CheckpointError: see `make_profile`; or the folder's template is another, or its class, which may have another
-            mask.
-    """
+    """The profile of an embedder, whose chat template is its prompt: the reference renders every item by it."""
     if (name := architecture(files)) and name not in CLASSES:
         raise CheckpointError(
             f"config.json has architectures {files.config['architectures']!r}; supported of an embedder with "

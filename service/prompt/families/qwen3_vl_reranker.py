@@ -26,9 +26,6 @@ MAX_TOKENS = 10_240 + NUM_LAST
 def make_profile(files: CheckpointFiles) -> Profile:
     """The embedder's profile, but for template, length and output.
 
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or no token is `yes` or `no`.
-
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`.
     """
     read_answer_tokens(files)

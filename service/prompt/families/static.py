@@ -20,11 +20,7 @@ MIN_DIMENSIONS = 32
 
 
 def make_static(files: CheckpointFiles) -> Profile:
-    """The profile of both forms.
-
-    Raises:
-        CheckpointError: files are missing, damaged, disagree, or ask for what is not supported.
-    """
+    """The profile of both forms."""
     profile = replace(make_text_profile(files, name="static", min_dimensions=MIN_DIMENSIONS), architecture="static")
     if files.model_type != MODEL2VEC:
         return profile

@@ -28,9 +28,6 @@ def make_decoder_profile(files: CheckpointFiles, *, is_known: bool = False, **op
 
     Args:
         is_known: the class that config.json names is known to attend in both directions, whatever it says beside.
-
-    Raises:
-        CheckpointError: files are missing, damaged, contradict each other, or leave open which tokens see each other.
     """
     if not is_known:
         check_direction(files)

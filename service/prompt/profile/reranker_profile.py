@@ -62,9 +62,6 @@ def framed_pair(files: CheckpointFiles, messages: MessageForm, prompt: str, unre
     Args:
         prompt: instruction of a request that gives none.
         unread: a token that is left out at the end: no later one reads it.
-
-    Raises:
-        CheckpointError: see `read_pair_frame`.
     """
     added = files.read_object("tokenizer.json").get("added_tokens", [])
     special = {token["content"]: int(token["id"]) for token in added if token.get("special")}

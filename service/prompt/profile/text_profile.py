@@ -59,9 +59,6 @@ def make_text_profile(
         prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
         model_class: class in transformers that loads the weights; empty: the one of config.json's `model_type`.
         encodes: texts alone, or also media that messages hold.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
     found = read_sentence_files(files, encodes)
     if pooling is not None and found.colbert is None:

@@ -45,9 +45,6 @@ def make_tower_profile(
     Args:
         dimensions: of the space that both towers project to.
         lower_case: texts are made lower case first.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported.
     """
     max_tokens = min(positive(text, "max_position_embeddings"), _max_length(files))
     num_ids = positive(text, "vocab_size")
