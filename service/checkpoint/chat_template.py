@@ -69,9 +69,6 @@ def read_chat_templates(files: CheckpointFiles) -> dict[str, ChatTemplate]:
     """All templates of a tokenizer by their names; the one without a name is `default`.
 
     Files in Jinja count before `chat_template` of tokenizer_config.json.
-
-    Raises:
-        CheckpointError: a file is damaged.
     """
     config = files.optional(TOKENIZER)
     tokens = {**files.optional(SPECIAL_MAP), **config}

@@ -52,11 +52,7 @@ _CHOICES = {"truncation": ("fusion", "rand_trunc"), "padding": ("repeatpad", "re
 
 
 def read_clap_features(folder: Path) -> ClapFeatures:
-    """The feature extractor's numbers, defaults filled in; null means absent.
-
-    Raises:
-        CheckpointError: there is no such file, it is damaged, or it asks for what is not supported.
-    """
+    """The feature extractor's numbers, defaults filled in; null means absent."""
     own = read_object(folder / WHOLE).get("feature_extractor") if (folder / WHOLE).exists() else None
     found = own if isinstance(own, dict) else read_object(folder / FILE)
     given = {name: found[name] for name in ClapFeatures.__dataclass_fields__ if found.get(name) is not None}

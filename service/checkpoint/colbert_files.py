@@ -97,9 +97,6 @@ def read_colbert(files: CheckpointFiles, form: Form, settings: Mapping[str, Any]
 
     Args:
         settings: the Transformer module's file.
-
-    Raises:
-        CheckpointError: they ask for what is not supported, or for what contradicts itself.
     """
     names = files.optional(NAMES)
     if unknown := sorted({*names} - {*KNOWN}):

@@ -67,11 +67,7 @@ def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
 
 
 def stanford_projection(folder: Path) -> DenseConfig:
-    """The projection that lies among the weights of ColBERT's own checkpoints.
-
-    Raises:
-        CheckpointError: it is not there, or is no matrix.
-    """
+    """The projection that lies among the weights of ColBERT's own checkpoints."""
     path = folder / SINGLE
     matrix = read_header(path).get(PROJECTION, {}) if path.is_file() else {}
     shape = matrix.get("shape")

@@ -42,11 +42,7 @@ class CheckpointFiles:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """config.json, or its part; in transformers' names where its model's own code has others.
-
-        Raises:
-            CheckpointError: it is missing or damaged, or transformers' model has no place for what it says.
-        """
+        """config.json, or its part; in transformers' names where its model's own code has others."""
         if self.part:
             return CheckpointFiles(self.folder).section(self.part)
         return self._static or in_native_names(self.read_object("config.json"))
@@ -87,11 +83,7 @@ class CheckpointFiles:
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """`cenote` of config.json, the checkpoint maker's settings for this service; empty where there is none.
-
-        Raises:
-            CheckpointError: it is not an object.
-        """
+        """`cenote` of config.json, the checkpoint maker's settings for this service; empty where there is none."""
         own = self.config.get("cenote") or {}
         if not isinstance(own, dict):
             raise CheckpointError(
@@ -113,46 +105,26 @@ class CheckpointFiles:
         return any(part.startswith(words) for part in parts)
 
     def read_object(self, name: str) -> dict[str, Any]:
-        """A file that holds one JSON object.
-
-        Raises:
-            CheckpointError: it is missing or damaged.
-        """
+        """A file that holds one JSON object."""
         return read_object(self.folder / name)
 
     def optional(self, name: str) -> Mapping[str, Any]:
-        """A file that holds one JSON object; empty where there is none.
-
-        Raises:
-            CheckpointError: it is damaged.
-        """
+        """A file that holds one JSON object; empty where there is none."""
         return self.read_object(name) if (self.folder / name).exists() else {}
 
     def processor(self) -> Mapping[str, Any]:
-        """processor_config.json; empty where there is none.
-
-        Raises:
-            CheckpointError: it is damaged.
-        """
+        """processor_config.json; empty where there is none."""
         return self.optional("processor_config.json")
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """An object of config.json.
-
-        Raises:
-            CheckpointError: there is none of that name.
-        """
+        """An object of config.json."""
         section = self.config.get(name)
         if not isinstance(section, dict):
             raise CheckpointError(f"config.json has no object {name!r}")
         return section
 
     def special_tokens(self, names: Mapping[str, str]) -> dict[str, int]:
-        """Ids of special tokens of tokenizer.json.
-
-        Raises:
-            CheckpointError: one is missing.
-        """
+        """Ids of special tokens of tokenizer.json."""
         added = self.read_object("tokenizer.json").get("added_tokens", [])
         ids = {token["content"]: token["id"] for token in added if token.get("special")}
         if missing := [token for token in names.values() if token not in ids]:
@@ -160,11 +132,7 @@ class CheckpointFiles:
         return {name: ids[token] for name, token in names.items()}
 
     def prompts(self) -> Mapping[str, str]:
-        """Named prompts of config_sentence_transformers.json, null as empty; none where there is no such file.
-
-        Raises:
-            CheckpointError: they are not texts by name.
-        """
+        """Named prompts of config_sentence_transformers.json, null as empty; none where there is no such file."""
         prompts = self.optional(NAMES).get("prompts") or {}
         if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
             raise CheckpointError(f"{self.folder / NAMES} has prompts that are not an object of strings")
@@ -174,9 +142,6 @@ class CheckpointFiles:
         """Lengths that config.json offers, ascending, `dimensions` the last; None where it says nothing.
 
         `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean; false offers the full length alone) are vLLM's.
-
-        Raises:
-            CheckpointError: they are no lengths.
         """
         offered = self.config.get("matryoshka_dimensions")
         if offered is None:
@@ -190,11 +155,7 @@ class CheckpointFiles:
 
 
 def positive(section: Mapping[str, Any], name: str) -> int:
-    """A positive integer of a section.
-
-    Raises:
-        CheckpointError: it is none.
-    """
+    """A positive integer of a section."""
     value = section.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise CheckpointError(f"config.json has {name} {value!r}; a positive integer is needed")
@@ -208,11 +169,7 @@ def token_text(token: object) -> str | None:
 
 
 def check_ropes(config: Mapping[str, Any]) -> None:
-    """Refuse a rotary embedding of config.json or a part of it that is not known, or that ties a vector to its batch.
-
-    Raises:
-        CheckpointError: it has one of another type.
-    """
+    """Refuse a rotary embedding of config.json or of a part that is not known, or that ties a vector to its batch."""
     for rope in _rope_types(config):
         if rope not in (*STEADY_ROPES, OF_IMAGES):
             raise CheckpointError(

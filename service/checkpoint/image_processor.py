@@ -78,11 +78,7 @@ class Square:
 
 
 def processor_class(folder: Path) -> str:
-    """The class of a folder's image processor, of a model of images alone.
-
-    Raises:
-        CheckpointError: there is no such file, it is damaged, or the class is not known.
-    """
+    """The class of a folder's image processor, of a model of images alone."""
     name = str(_file(folder).get("image_processor_type", "")).removesuffix("Fast").removesuffix("Pil")
     known = [one for one in DEFAULTS if one.endswith("ImageProcessor")]
     if name not in known:
@@ -95,9 +91,6 @@ def read_image_processor(folder: Path, kind: object) -> Mapping[str, Any]:
 
     Args:
         kind: key of `DEFAULTS`.
-
-    Raises:
-        CheckpointError: there is no such file, it is damaged, or it asks for what is not supported.
     """
     given = {name: value for name, value in _file(folder).items() if value is not None}
     values = {**DEFAULTS[str(kind)], **given}
@@ -111,11 +104,7 @@ def read_image_processor(folder: Path, kind: object) -> Mapping[str, Any]:
 
 
 def read_square(folder: Path, kind: object) -> Square:
-    """The square of an image processor that makes one.
-
-    Raises:
-        CheckpointError: as `read_image_processor`; or it makes none.
-    """
+    """The square of an image processor that makes one."""
     values = read_image_processor(folder, kind)
     edge, is_squashed = _resize(values["size"])
     crops = bool(values.get("do_center_crop"))
@@ -151,11 +140,7 @@ def _file(folder: Path) -> Mapping[str, Any]:
 
 
 def read_scaling(folder: Path, kind: object) -> Scaling:
-    """The scaling of pixels.
-
-    Raises:
-        CheckpointError: as `read_image_processor`; or they are no numbers for three channels.
-    """
+    """The scaling of pixels."""
     values = read_image_processor(folder, kind)
     factor = values["rescale_factor"]
     if not isinstance(factor, int | float) or not factor > 0:

@@ -47,11 +47,7 @@ class CheckpointError(Exception):
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        CheckpointError: there is no such file, or it is none.
-    """
+    """A JSON object from a file."""
     value = _read(path)
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} is not a JSON object")
@@ -59,11 +55,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_list(path: Path) -> list[dict[str, Any]]:
-    """A list of JSON objects from a file.
-
-    Raises:
-        CheckpointError: there is no such file, or it is none.
-    """
+    """A list of JSON objects from a file."""
     entries = _read(path)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise CheckpointError(f"{path} is not a list of objects")
@@ -84,11 +76,7 @@ def is_inside(path: str) -> bool:
 
 
 def check_keys(place: str | Path, content: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse an object with another key, unless that is empty.
-
-    Raises:
-        CheckpointError: it has one.
-    """
+    """Refuse an object with another key, unless that is empty."""
     for key, value in content.items():
         if key not in known and value not in EMPTY:
             raise CheckpointError(

@@ -18,9 +18,6 @@ def linked_folder(links: Mapping[str, Path], kind: str) -> Path:
     Args:
         links: names in the folder, of files of its subfolders too, and where the files are.
         kind: the part of the cache that it belongs to.
-
-    Raises:
-        CheckpointError: it cannot be written.
     """
     key = hashlib.sha256()
     for name, path in sorted(links.items()):

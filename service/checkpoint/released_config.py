@@ -78,11 +78,7 @@ ALIBI = "alibi"
 
 
 def in_native_names(config: Config) -> Config:
-    """The configuration as transformers' class of its model reads it; any other config.json as it is.
-
-    Raises:
-        CheckpointError: it asks for what that class does not compute.
-    """
+    """The configuration as transformers' class of its model reads it; any other config.json as it is."""
     read = _READERS.get(str(config.get("model_type")))
     return config if read is None else read(config)
 

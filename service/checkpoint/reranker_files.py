@@ -71,9 +71,6 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     Args:
         task: sentence-transformers' name of what the Transformer does: `sequence-classification`, `text-generation`,
             or `feature-extraction`, whose modules are read elsewhere (`score_modules.py`).
-
-    Raises:
-        CheckpointError: one is damaged, or asks for what is not supported.
     """
     saved = is_saved(files)
     names = files.optional(NAMES) if saved else {}
@@ -121,9 +118,6 @@ def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activat
 
     Args:
         names: of config_sentence_transformers.json; empty where that does not count.
-
-    Raises:
-        CheckpointError: it is another than those that are known.
     """
     own = files.config.get("sentence_transformers")
     of_config = own if isinstance(own, dict) and "activation_fn" in own else {}
@@ -174,9 +168,6 @@ def read_prompt(files: CheckpointFiles, names: Mapping[str, Any]) -> str:
 
     Args:
         names: of config_sentence_transformers.json; empty where that does not count.
-
-    Raises:
-        CheckpointError: the default names none of its prompts.
     """
     name, prompts = names.get("default_prompt_name"), names.get("prompts") or {}
     if name is None:

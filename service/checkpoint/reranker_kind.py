@@ -21,11 +21,7 @@ OWN = ("Rank", "Reward", "CrossEncoder")
 
 
 def reranker_kind(files: CheckpointFiles) -> Kind | None:
-    """The kind of a reranker; None for all others, such as an embedder that was made of a classifier.
-
-    Raises:
-        CheckpointError: modules.json, config.json or config_sentence_transformers.json is missing or damaged.
-    """
+    """The kind of a reranker; None for all others, such as an embedder that was made of a classifier."""
     modules, name = module_kinds(files), architecture(files)
     if LOGIT_SCORE in modules:
         return "logits"

@@ -42,11 +42,7 @@ class ScoreModules:
 
 
 def read_score_modules(folder: Path) -> ScoreModules:
-    """Read modules.json and the files of its modules.
-
-    Raises:
-        CheckpointError: one is missing or damaged, modules stand otherwise, or there are several scores.
-    """
+    """Read modules.json and the files of its modules."""
     path = folder / "modules.json"
     supported = f"{ORDER[0]}, {ORDER[1]}, then Dense and LayerNorm, and a Dense whose module_output_name is scores"
     transformer, *others = read_modules(folder, PACKAGE, f"{', '.join(ORDER)} of sentence_transformers")

@@ -91,9 +91,6 @@ def read_sentence_files(files: CheckpointFiles, encodes: Encodes = "pooled") -> 
 
     Args:
         encodes: of a model that pools: texts alone, or media too.
-
-    Raises:
-        CheckpointError: one is damaged, or asks for what is not supported.
     """
     check_tokenizer_settings(files)
     names, settings = files.optional(NAMES), find_settings(files)
@@ -127,9 +124,6 @@ def check_names(files: CheckpointFiles, *, is_normalized: bool) -> None:
 
     Args:
         is_normalized: vectors have length 1, so that their dot products are cosines.
-
-    Raises:
-        CheckpointError: the file is damaged, cuts vectors, or compares them otherwise.
     """
     names = files.optional(NAMES)
     if (length := names.get("truncate_dim")) is not None:
@@ -202,11 +196,7 @@ def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Po
 
 
 def read_pooling(folder: Path) -> Pooling:
-    """What a Pooling module's file says.
-
-    Raises:
-        CheckpointError: it is missing, damaged, or asks for what is not supported.
-    """
+    """What a Pooling module's file says."""
     path = folder / "config.json"
     if not path.is_file():
         raise CheckpointError(

@@ -144,9 +144,6 @@ def refuse_further_modules(folder: Path) -> None:
     """Pass where `modules.json` names nothing that would change the vectors of a model which is not a text encoder.
 
     What is known by another name is the family's own code, in which its vectors are made, and is passed over.
-
-    Raises:
-        CheckpointError: the file is damaged, or names a module that works on the transformer's vectors.
     """
     path = folder / "modules.json"
     entries = read_list(path) if path.exists() else []
@@ -164,9 +161,6 @@ def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool
     Args:
         read: what it reads and writes, by sentence-transformers' name.
         makes_scores: it writes a reranker's scores instead.
-
-    Raises:
-        CheckpointError: its config.json asks for something else than `DenseConfig` holds.
     """
     path = module.folder / "config.json"
     config = read_object(path)
@@ -187,11 +181,7 @@ def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool
 
 
 def check_normalize(folder: Path, read: str = POOLED) -> bool:
-    """True: it normalizes what it reads. Older releases have no file of its own.
-
-    Raises:
-        CheckpointError: it reads or writes something else than `read`.
-    """
+    """True: it normalizes what it reads. Older releases have no file of its own."""
     path = folder / "config.json"
     config = read_object(path) if path.is_file() else {}
     check_keys(path, config, NORMALIZE)
@@ -204,11 +194,7 @@ def check_normalize(folder: Path, read: str = POOLED) -> bool:
 
 
 def positive_of(path: Path, config: Mapping[str, Any], key: str) -> int:
-    """A positive integer of a module's file.
-
-    Raises:
-        CheckpointError: it is none.
-    """
+    """A positive integer of a module's file."""
     value = config.get(key)
     if type(value) is not int or value < 1:
         raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")

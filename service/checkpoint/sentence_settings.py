@@ -93,11 +93,7 @@ class SentenceSettings:
 
 
 def find_settings(files: CheckpointFiles) -> SentenceSettings:
-    """The file as it stands.
-
-    Raises:
-        CheckpointError: it is damaged.
-    """
+    """The file as it stands."""
     if not (files.folder / "modules.json").is_file() or files.is_static:
         return SentenceSettings(SETTINGS[0], {}, {})
     found = ((name, files.optional(name)) for name in SETTINGS)
@@ -106,11 +102,7 @@ def find_settings(files: CheckpointFiles) -> SentenceSettings:
 
 
 def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: Encodes) -> None:
-    """Refuse what is not done and would be other vectors.
-
-    Raises:
-        CheckpointError: the file has such a key.
-    """
+    """Refuse what is not done and would be other vectors."""
     name, content = settings.name, settings.content
     check_keys(name, content, TRANSFORMER)
     task, read = ("fill-mask", {"text": LOGITS}) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
@@ -135,11 +127,7 @@ def _all_alike(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_sizes(files: CheckpointFiles, min_pixels: int, max_pixels: int) -> None:
-    """Refuse bounds of images that are not the model's.
-
-    Raises:
-        CheckpointError: the file has others, or is damaged.
-    """
+    """Refuse bounds of images that are not the model's."""
     settings = find_settings(files)
     for place, value in _arguments_within("", settings.content):
         key = place.rpartition(".")[2]
@@ -201,9 +189,6 @@ def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
 
     Args:
         task: `transformer_task` that makes the scores of this architecture.
-
-    Raises:
-        CheckpointError: it is damaged, or asks for what would be other scores here.
     """
     found = find_settings(files)
     name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}

@@ -82,11 +82,7 @@ def read_router(folder: Path) -> Router | None:
 
 
 def beside(folder: Path) -> Path:
-    """The checkpoint as one whose transformer lies beside `modules.json`; others as they are.
-
-    Raises:
-        CheckpointError: the router is not supported, or a folder of links cannot be written.
-    """
+    """The checkpoint as one whose transformer lies beside `modules.json`; others as they are."""
     router = read_router(folder)
     if router is None or router.transformer == folder:
         return folder
@@ -160,11 +156,7 @@ class SpladePooling:
 
 
 def is_splade(folder: Path) -> bool:
-    """True where `modules.json` pools by SpladePooling, or routes documents to it.
-
-    Raises:
-        CheckpointError: the file is damaged.
-    """
+    """True where `modules.json` pools by SpladePooling, or routes documents to it."""
     path = folder / "modules.json"
     if not path.is_file():
         return False
@@ -172,11 +164,7 @@ def is_splade(folder: Path) -> bool:
 
 
 def read_splade(folder: Path) -> SpladePooling:
-    """The pooling's configuration.
-
-    Raises:
-        CheckpointError: the modules are others than the model and its pooling, or it asks for what is not supported.
-    """
+    """The pooling's configuration."""
     router = read_router(folder)
     pooling = (_pooling_folder(folder) if router is None else router.pooling) / "config.json"
     config = read_object(pooling)

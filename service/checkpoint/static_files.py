@@ -32,11 +32,7 @@ KEYS = (
 
 
 def static_config(folder: Path) -> Mapping[str, Any]:
-    """The keys that describe a static model: those of its config.json, and the sizes of its table; else empty.
-
-    Raises:
-        CheckpointError: a file is missing or damaged, or asks for what is not supported.
-    """
+    """The keys that describe a static model: those of its config.json, and the sizes of its table; else empty."""
     own = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
     if own.get("model_type") == MODEL2VEC:
         check_keys(folder / "config.json", own, KEYS)
@@ -53,11 +49,7 @@ def static_config(folder: Path) -> Mapping[str, Any]:
 
 
 def beside(folder: Path) -> Path:
-    """The checkpoint as one whose table lies beside `modules.json`; others as they are.
-
-    Raises:
-        CheckpointError: modules.json is damaged, or a folder of links cannot be written.
-    """
+    """The checkpoint as one whose table lies beside `modules.json`; others as they are."""
     place = folder / str(_module(folder).get("path") or ".")
     if place == folder or (folder / SINGLE).is_file() or not place.is_dir():
         return folder

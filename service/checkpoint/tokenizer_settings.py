@@ -27,11 +27,7 @@ obeyed here anyway. transformers passes over them, too, where it may not run the
 
 
 def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
-    """The arguments of the tokenizer's class.
-
-    Raises:
-        CheckpointError: a file is damaged.
-    """
+    """The arguments of the tokenizer's class."""
     if files.is_static:
         return {}
     named = dict(files.optional(CONFIG))
@@ -41,11 +37,7 @@ def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
 
 
 def max_length(files: CheckpointFiles) -> int | None:
-    """Longest prompt of a text model by its settings; None where they say nothing.
-
-    Raises:
-        CheckpointError: `max_seq_length` is no length.
-    """
+    """Longest prompt of a text model by its settings; None where they say nothing."""
     settings = find_settings(files)
     own, named = settings.content.get("max_seq_length"), tokenizer_settings(files)
     if own is not None and (type(own) is not int or own < 1):
@@ -57,11 +49,7 @@ def max_length(files: CheckpointFiles) -> int | None:
 
 
 def check_tokenizer_settings(files: CheckpointFiles) -> None:
-    """Refuse what would change the tokens of a text model, and is not obeyed.
-
-    Raises:
-        CheckpointError: a file has such a key.
-    """
+    """Refuse what would change the tokens of a text model, and is not obeyed."""
     named = tokenizer_settings(files)
     allowed: dict[str, tuple[object, ...]] = {"truncation_side": ("right",), "fix_mistral_regex": (False, None)}
     if files.model_type in COUNTS_FROM_PADDING:

@@ -73,11 +73,7 @@ def read_matrices(folder: Path, how: Quantization) -> tuple[dict[str, Matrix], d
 
 
 def check_plain(path: Path, name: str, tensor: Mapping[str, Any]) -> None:
-    """Refuse a quantized tensor where it is read by itself.
-
-    Raises:
-        CheckpointError: its numbers are not those of the weights.
-    """
+    """Refuse a quantized tensor where it is read by itself."""
     if tensor["dtype"] not in FLOATS:
         raise CheckpointError(
             f"{path} has {name} as {tensor['dtype']}: a matrix that is read beside the model has to be one of "

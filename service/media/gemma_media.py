@@ -79,11 +79,7 @@ def image_rule(files: CheckpointFiles) -> BudgetRule:
 
 
 def video_rule(files: CheckpointFiles) -> FrameRule:
-    """The rule by which frames of a video are chosen and resized.
-
-    Raises:
-        CheckpointError: as `image_rule`.
-    """
+    """The rule by which frames of a video are chosen and resized."""
     values = _part(files, "video_processor", VIDEOS, {**ALWAYS, **OF_VIDEOS})
     fps, most, overflow = values["fps"], values["max_frames"], values["overflow_strategy"]
     is_right = type(most) is int and most > 0 and isinstance(fps, int | float) and fps > 0
@@ -99,11 +95,7 @@ def video_rule(files: CheckpointFiles) -> FrameRule:
 
 
 def audio_rule(files: CheckpointFiles) -> AudioRule:
-    """The rule for the length of audio. A frame is one of the tower's where all of its samples are there.
-
-    Raises:
-        CheckpointError: as `image_rule`.
-    """
+    """The rule for the length of audio. A frame is one of the tower's where all of its samples are there."""
     values = audio_numbers(files)
     rate = values["sampling_rate"]
     frame, hop = (round(rate * values[key] / 1000.0) for key in ("frame_length_ms", "hop_length_ms"))

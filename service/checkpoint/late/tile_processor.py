@@ -69,11 +69,7 @@ class TileProcessor:
 
 
 def tile_tokens(folder: Path) -> int:
-    """Visual tokens of a tile by config.json: ``(side / patch / pixel_shuffle_factor)²``.
-
-    Raises:
-        CheckpointError: config.json has no such numbers, or they do not divide each other.
-    """
+    """Visual tokens of a tile by config.json: ``(side / patch / pixel_shuffle_factor)²``."""
     inner = CheckpointFiles(folder, "vlm_config")
     vision = {**VISION, **inner.section("vision_config")}
     side, patch = positive(vision, "image_size"), positive(vision, "patch_size")

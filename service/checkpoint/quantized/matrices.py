@@ -115,11 +115,7 @@ def find_matrices(
 
 
 def _need(module: str, part: StoredTensor, dtypes: tuple[str, ...], *shapes: list[int]) -> None:
-    """Refuse a tensor of another shape or dtype.
-
-    Raises:
-        CheckpointError: it is none of them.
-    """
+    """Refuse a tensor of another shape or dtype."""
     if part.shape not in shapes or part.dtype not in dtypes:
         wanted = " or ".join(str(tuple(shape)) for shape in shapes)
         raise CheckpointError(

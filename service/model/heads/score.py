@@ -37,9 +37,6 @@ def load_answer_row(folder: Path, device: torch.device, dtype: torch.dtype) -> t
     Returns:
         `[width]`, float32, on the device.
 
-    Raises:
-        CheckpointError: see `find_answer_head`.
-
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `get_binary_linear`; sentence-transformers 6.2, `LogitScore`.
     """
     files = CheckpointFiles(folder)

@@ -86,11 +86,7 @@ def longest(files: CheckpointFiles, task: str) -> int:
 
 
 def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
-    """Refuse a classifier of another class than transformers' own of its model type: its head is not known.
-
-    Raises:
-        CheckpointError: config.json names another.
-    """
+    """Refuse a classifier of another class than transformers' own of its model type: its head is not known."""
     name, known = architecture(files), classes.get(str(files.model_type), "none")
     if name != known:
         raise CheckpointError(
@@ -100,11 +96,7 @@ def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
 
 
 def refuse_labels(files: CheckpointFiles) -> None:
-    """Refuse other than one label. Transformers saves none where there are two.
-
-    Raises:
-        CheckpointError: config.json has another number.
-    """
+    """Refuse other than one label. Transformers saves none where there are two."""
     labels = files.config.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else files.config.get("num_labels", 2)
     if num_labels != 1:

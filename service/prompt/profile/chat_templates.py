@@ -28,11 +28,7 @@ TURNS = ("<|im_start|>", "<|im_end|>")
 
 
 def check_chat_template(files: CheckpointFiles, layout: ChatML) -> None:
-    """Refuse a folder whose template joins instruction, texts and images otherwise; it may have none.
-
-    Raises:
-        CheckpointError: it does, or cannot be rendered.
-    """
+    """Refuse a folder whose template joins instruction, texts and images otherwise; it may have none."""
     found = read_chat_templates(files).get(DEFAULT)
     template = found or next(iter(_legacy(files)), None)
     if template is None:

@@ -50,9 +50,6 @@ def check_direction(files: CheckpointFiles, auto: str = "AutoModel") -> None:
 
     Args:
         auto: name in `auto_map` under which its model is loaded.
-
-    Raises:
-        CheckpointError: it is such a folder.
     """
     config = files.config
     is_causal, own = config.get(CAUSAL), config.get("auto_map")

@@ -35,11 +35,7 @@ def of_pages(profile: Profile, dimensions: int, background: Background) -> Profi
 
 
 def query_ends(files: CheckpointFiles) -> int:
-    """End tokens after a query: ten, or `cenote.query_end_tokens` of config.json.
-
-    Raises:
-        CheckpointError: it is no number of tokens.
-    """
+    """End tokens after a query: ten, or `cenote.query_end_tokens` of config.json."""
     num_ends = files.own.get("query_end_tokens", NUM_QUERY_ENDS)
     if type(num_ends) is not int or num_ends < 1:
         raise CheckpointError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")

@@ -59,9 +59,6 @@ class Qwen2VLFiles:
         Args:
             files: the checkpoint's. Released configs have the decoder's fields at the top, newer ones in `text_config`.
             pixel_rule: the family's, or from `processor_pixels`.
-
-        Raises:
-            CheckpointError: files are missing, damaged or in disagreement.
         """
         text = files.section("text_config") if "text_config" in files.config else files.config
         _check_patches(files.section("vision_config"))
@@ -126,9 +123,6 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
         files: the checkpoint's; processor_config.json as transformers 5 writes it counts before
             preprocessor_config.json, and `size` counts before the older `min_pixels` and `max_pixels`.
         default: where there is no such file, or it says nothing.
-
-    Raises:
-        CheckpointError: they are no limits.
     """
     name, found = "preprocessor_config.json", files.processor().get("image_processor")
     if not isinstance(found, dict):
@@ -165,9 +159,6 @@ def special_tokens(files: CheckpointFiles, defaults: Mapping[str, int]) -> Speci
 
     Args:
         defaults: ids that transformers takes where config.json has none.
-
-    Raises:
-        CheckpointError: one is missing, or the files disagree.
     """
     named = files.special_tokens(TOKEN_NAMES)
     for field, key in _CONFIG_KEYS.items():

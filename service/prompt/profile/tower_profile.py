@@ -98,11 +98,7 @@ def projection(files: CheckpointFiles) -> int:
 
 
 def shared_width(text: Mapping[str, Any], vision: Mapping[str, Any]) -> int:
-    """Length of the vectors of SigLIP's towers, which have to agree without a projection of the image's.
-
-    Raises:
-        CheckpointError: they do not, or images are not pooled.
-    """
+    """Length of the vectors of SigLIP's towers, which have to agree without a projection of the image's."""
     width = positive(vision, "hidden_size")
     projected = text.get("projection_size") or positive(text, "hidden_size")
     if width != projected or vision.get("vision_use_head") is False:
@@ -132,11 +128,7 @@ def _max_length(files: CheckpointFiles) -> int:
 
 
 def _pad_token(files: CheckpointFiles) -> int:
-    """Id of the token that texts are padded with, on the right.
-
-    Raises:
-        CheckpointError: tokenizer_config.json names none that tokenizer.json has, or pads on the left.
-    """
+    """Id of the token that texts are padded with, on the right."""
     config = files.optional("tokenizer_config.json")
     if config.get("padding_side", "right") != "right":
         raise CheckpointError(
@@ -158,9 +150,6 @@ def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
 
     Args:
         image_size: side of the square by config.json.
-
-    Raises:
-        CheckpointError: the file makes other sizes, is missing, damaged, or asks for what is not supported.
     """
     found = read_square(files.folder, files.model_type)
     if found.side != image_size:
@@ -175,9 +164,6 @@ def naflex_rule(files: CheckpointFiles, patch_size: int) -> NaflexRule:
 
     Args:
         patch_size: by config.json.
-
-    Raises:
-        CheckpointError: the patches are of another size, or the file is missing, damaged, or asks for more.
     """
     values = read_image_processor(files.folder, files.model_type)
     if values["patch_size"] != patch_size:
