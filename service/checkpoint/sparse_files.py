@@ -90,10 +90,7 @@ def beside(folder: Path) -> Path:
 
 
 def read_table(router: Router, num_entries: int) -> int | None:
-    """Check the table against the vocabulary.
-
-    Returns:
-        The longest query, tokens; None: any.
+    """Check the table against the vocabulary; the longest query, tokens, or None: any.
 
     Raises:
         CheckpointError: it has another number of weights, is not read from safetensors, or tokens are made otherwise

@@ -51,13 +51,10 @@ class VideoDecoder(IsolatedDecoder):
         return end.video or location.refuse("media_undecodable", self.unreadable)
 
     async def frames(self, video: VideoFile, frames: Sequence[int], location: ErrorLocation) -> NDArray[np.uint8]:
-        """Decode frames of a file at the model's size.
+        """Decode frames of a file at the model's size: RGB, uint8 [len(frames), height, width, 3].
 
         Args:
             frames: their numbers, ascending, each once.
-
-        Returns:
-            RGB, uint8 [len(frames), height, width, 3].
 
         Raises:
             MediaError: `media_undecodable`.
@@ -106,10 +103,7 @@ class AudioDecoder(IsolatedDecoder):
         return end.audio or location.refuse("media_undecodable", self.unreadable)
 
     async def slot(self, audio: Audio) -> NDArray[np.uint8]:
-        """Decode the content of an audio file's slot: the number of samples, then the samples.
-
-        Returns:
-            uint8 `[num_slot_bytes]`.
+        """Decode what an audio file's slot holds, uint8 `[num_slot_bytes]`: the number of samples, then the samples.
 
         Raises:
             MediaError: `media_undecodable`.

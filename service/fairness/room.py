@@ -102,15 +102,12 @@ class FairRoom:
         self._mean_s: OrderedDict[str | int, float] = OrderedDict()
 
     async def take(self, cost: int, *, num_bytes: int = 0, size: Size) -> WorkPiece:
-        """Wait for a seat.
+        """Wait for a seat; the piece is to be passed to `give`.
 
         Args:
             cost: of the piece, in any unit, by which parties share; nanoseconds where `spend` is told.
             num_bytes: of memory at its peak.
             size: small if it takes little time; long if it may have no extra seat.
-
-        Returns:
-            The piece, to be passed to `give`.
         """
         turn = asyncio.get_running_loop().create_future()
         piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, turn, EXTRA_S + EXTRA_TIMES * cost / NS)

@@ -113,13 +113,10 @@ class LoopTimeSlices:
         self._lock = asyncio.Lock()
 
     async def take(self, work: Callable[[], T]) -> T:
-        """Do a slice of work when its turn has come.
+        """Do a slice of work when its turn has come, and return what it gives.
 
         Args:
             work: takes a millisecond at most.
-
-        Returns:
-            What it gives.
         """
         async with self._lock:
             result = work()

@@ -59,13 +59,10 @@ def read_info(encoded: bytes, kind: AudioContainer, max_duration_s: float) -> Au
 
 
 def read_samples(encoded: bytes, kind: AudioContainer, rule: AudioRule, max_samples: int) -> NDArray[np.float32]:
-    """Decode the samples that a model takes.
+    """Decode the samples that a model takes: float32 `[num_samples]`, at least one.
 
     Args:
         max_samples: more, before the crop, are an error: the container said otherwise.
-
-    Returns:
-        float32 `[num_samples]`, at least one.
 
     Raises:
         UnreadableFileError: it cannot be read, or holds samples that are no numbers.

@@ -80,10 +80,7 @@ class DiskFolder:
         return None
 
     def write(self, name: str, data: bytes) -> int | None:
-        """Write a file that is not there yet, pushing out others for it.
-
-        Returns:
-            How many had to go; None when it is too large for the folder.
+        """Write a new file; how many others had to go for it, None when it is too large for the folder.
 
         Raises:
             OSError: the disk is full or broken.

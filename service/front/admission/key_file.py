@@ -53,11 +53,7 @@ def new_key() -> str:
 
 
 def hash_key(key: bytes) -> bytes:
-    """SHA-256 of a key as it was sent.
-
-    Returns:
-        32 bytes.
-    """
+    """SHA-256 of a key as it was sent, 32 bytes."""
     return hashlib.sha256(key).digest()
 
 

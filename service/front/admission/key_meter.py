@@ -72,11 +72,7 @@ class KeyMeter:
             self._show()
 
     def due_s(self) -> float:
-        """Charge a request if the rate allows it now.
-
-        Returns:
-            Seconds until it does; 0 when it was charged.
-        """
+        """Charge a request if the rate allows it now; else return the seconds until it does."""
         rate = self.key.max_requests_per_s
         if rate is None:
             return 0.0

@@ -89,13 +89,10 @@ class StreamRateLimit:
         return self._meter is not None and self._meter.is_revoked
 
     def due_s(self, num_lines: int) -> float:
-        """Charge the next lines.
+        """Charge the next lines; the seconds to wait before asking again, 0 when they were charged.
 
         Args:
             num_lines: at most `MAX_INPUTS`.
-
-        Returns:
-            Seconds to wait before asking again; 0 when they were charged.
         """
         if self._meter is None:
             return 0.0

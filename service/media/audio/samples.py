@@ -94,14 +94,11 @@ class Audio(PlacedItem):
 
 
 def put_samples(samples: NDArray[np.float32], num_bytes: int) -> NDArray[np.uint8]:
-    """Build the content of a slot.
+    """Build the content of a slot, uint8 `[num_bytes]`.
 
     Args:
         samples: float32 `[num_samples]`.
         num_bytes: of the slot; what is left after the samples is zero.
-
-    Returns:
-        uint8 `[num_bytes]`.
     """
     slot = np.zeros(num_bytes, np.uint8)
     slot[: COUNT.size] = np.frombuffer(COUNT.pack(len(samples)), np.uint8)

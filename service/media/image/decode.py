@@ -82,7 +82,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 def decode_rgb(
     encoded: bytes, header: Header, location: ErrorLocation = NO_LOCATION, *, background: Background = "reference"
 ) -> Image.Image:
-    """Decode the first frame in full, bring it to RGB and turn it as the header's orientation says.
+    """The first frame in full, in RGB, `header.width` by `header.height` and then turned as its orientation says.
 
     By `reference`, as Qwen3-VL's does: RGBA is laid over white by its alpha band; every other mode is converted
     plainly, so that transparent pixels of LA and P show their stored color and 16-bit gray is clipped at 255.
@@ -95,9 +95,6 @@ def decode_rgb(
 
     Args:
         background: what shows where it is transparent.
-
-    Returns:
-        An image of mode RGB, `header.width` by `header.height` before it is turned.
 
     Raises:
         MediaError: `media_undecodable`.

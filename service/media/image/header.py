@@ -146,10 +146,7 @@ def _check_size(width: int, height: int, limits: DecodeLimits, location: ErrorLo
 
 
 def walk(encoded: bytes, kind: Format) -> Parts | None:
-    """The parts of a file.
-
-    Returns:
-        None when the file ends before its size or says something else there.
+    """The parts of a file; None when it ends before its size or says something else there.
 
     Raises:
         TooManyPartsError: it has more of something than is accepted.

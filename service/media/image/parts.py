@@ -77,10 +77,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def jpeg_parts(encoded: bytes) -> Parts | None:
-    """Size, scans, and what a decoder needs: tables, and all from the first scan on.
-
-    Returns:
-        None when it ends before the first scan, or holds what no decoder takes.
+    """Size, scans, tables, and all from the first scan on; None without one, or of what no decoder takes.
 
     Raises:
         TooManyPartsError: of segments, scans, tables or fill bytes.
@@ -186,10 +183,7 @@ _NAME = re.compile(rb"\w{4}")
 
 
 def png_parts(encoded: bytes) -> Parts | None:
-    """Size, EXIF, and what a decoder needs.
-
-    Returns:
-        None when it does not begin with its header.
+    """Size, EXIF, and what a decoder needs; None when it does not begin with its header.
 
     Raises:
         TooManyPartsError: of chunks.
@@ -222,12 +216,9 @@ _FRAME_BYTES = 9
 
 
 def gif_parts(encoded: bytes) -> Parts | None:
-    """Size, and what a decoder needs of it.
+    """Size, and what a decoder needs of it; None when it ends before its screen's size.
 
     The size is the screen's, or the first frame's where that reaches beyond it: Pillow enlarges the image then.
-
-    Returns:
-        None when it ends before its screen's size.
 
     Raises:
         TooManyPartsError: of blocks, or of bytes between them.
@@ -277,10 +268,7 @@ def _little(encoded: bytes, place: int) -> int:
 
 
 def webp_parts(encoded: bytes) -> Parts | None:
-    """Size and EXIF; a decoder gets all of it.
-
-    Returns:
-        None when it ends before its size.
+    """Size and EXIF; a decoder gets all of it. None when it ends before its size.
 
     Raises:
         TooManyPartsError: of chunks.
@@ -319,10 +307,7 @@ _RUN_LENGTH = (1, 2)
 
 
 def bmp_parts(encoded: bytes) -> Parts | None:
-    """Size; a decoder gets all of it.
-
-    Returns:
-        None when it ends before its size.
+    """Size; a decoder gets all of it. None when it ends before its size.
 
     Raises:
         TooManyPartsError: it is run-length coded, and large.

@@ -72,12 +72,9 @@ class VideoRule:
         return self.first.plan(height, width, location).size
 
     def frame_size(self, height: int, width: int, num_frames: int, *, of_file: bool = False) -> Size:
-        """The size at which each frame is seen.
+        """Height and width of each frame as it is seen, whole visual tokens; 0 for a side of an extreme shape.
 
         ``max = max(min(max_frame, total / n · 2), 1.05 · min_frame)``; never above `max_frame_pixels`.
-
-        Returns:
-            Height and width, whole visual tokens; an extreme shape may leave a side of 0.
         """
         total = self.total_file_pixels if of_file else self.total_pixels
         share = min(self.max_frame_pixels, total / num_frames * FRAMES_OF_PAIR)
@@ -102,15 +99,12 @@ class VideoRule:
     def sample_file(
         self, frames: range, file_fps: float, fps: float | None = None, max_frames: int | None = None
     ) -> list[int]:
-        """Choose frames of a part of a file.
+        """Choose frames of a part of a file: their numbers in it, ascending; whole items, and at least one.
 
         Args:
             frames: numbers of all frames of the part, at least 2, as `frames_between` gives them.
             fps: frames to take of each second; None takes the family's.
             max_frames: a lower limit than the family's; None takes the family's. At least 2.
-
-        Returns:
-            Numbers in the file, ascending; whole items, and at least one.
         """
         return self.of_file(frames, file_fps, fps or self.fps, min(self.max_frames, max_frames or self.max_frames))
 

@@ -38,7 +38,7 @@ def attend(
     scaling: float,
     window: tuple[int, int] = _CAUSAL,
 ) -> torch.Tensor:
-    """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each segment s by itself.
+    """``softmax(scaling · Q_s K_sᵀ + window) V_s`` of each segment s, `[total_tokens, heads, head_dim]`.
 
     Args:
         query: `[total_tokens, heads, head_dim]`, bfloat16 or float16; so are the others.
@@ -46,9 +46,6 @@ def attend(
         value: `[total_tokens, kv_heads, head_dim]`.
         lengths: tokens of each segment, at least 1; they add up to total_tokens.
         window: visible tokens before and after, -1 for all.
-
-    Returns:
-        `[total_tokens, heads, head_dim]`.
     """
     bounds, longest = _bounds(lengths, query.device), max(lengths)
     return _call(query, key, value, bounds, bounds, longest, longest, scaling, window)

@@ -73,13 +73,10 @@ class PromptTokenizer:
             )
 
     def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
-        """Tokenize one text without head and tail.
+        """Tokenize one text without head and tail: its `ids` and its `offsets` (character ranges of `text`).
 
         Args:
             parse_special: read strings such as `<|im_end|>` as special tokens; otherwise as the characters they are.
-
-        Returns:
-            Its `ids` and its `offsets` (character ranges of `text`).
         """
         tokenizer = self._parsing if parse_special else self._plain
         # encode() holds Python's global lock, half a second per million characters; encode_batch() gives it up
