@@ -95,20 +95,6 @@ def _by_words(files: CheckpointFiles) -> AnswerTokens:
     return AnswerTokens(found[0], found[1] if len(found) > 1 else None)
 
 
-def require_logit_score(files: CheckpointFiles) -> AnswerTokens:
-    """LogitScore's ids.
-
-    Raises:
-        CheckpointError: its file is missing, or see `read_logit_score`.
-    """
-    if (found := read_logit_score(files)) is None:
-        raise CheckpointError(
-            f"{files.folder / MODULES} names {LOGIT_SCORE}, whose config.json is not at its path: the ids of the "
-            "tokens that a score is made of are needed"
-        )
-    return found
-
-
 def read_temperature(files: CheckpointFiles) -> float:
     """What a logit is divided by; 1 of all but NVIDIA's classifiers.
 

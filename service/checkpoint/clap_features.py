@@ -59,7 +59,13 @@ def read_clap_features(folder: Path) -> ClapFeatures:
     for name, value in given.items():
         _check(name, value)
     features = ClapFeatures(**given)
-    _check_together(features)
+    if not features.frequency_min < features.frequency_max:
+        least, most = features.frequency_min, features.frequency_max
+        raise CheckpointError(f"{FILE} has frequency_min {least} and frequency_max {most}; the first must be less")
+    if features.truncation == "fusion" and features.feature_size != NUM_FUSED_MELS:
+        raise CheckpointError(
+            f"{FILE} has feature_size {features.feature_size} beside truncation fusion; supported: {NUM_FUSED_MELS}"
+        )
     return features
 
 
@@ -73,16 +79,6 @@ def _check(name: str, value: Any) -> None:
             raise CheckpointError(f"{FILE} has {name} {value!r}; a number of Hz is needed")
     elif type(value) is not int or value < 1:
         raise CheckpointError(f"{FILE} has {name} {value!r}; a positive integer is needed")
-
-
-def _check_together(features: ClapFeatures) -> None:
-    if not features.frequency_min < features.frequency_max:
-        least, most = features.frequency_min, features.frequency_max
-        raise CheckpointError(f"{FILE} has frequency_min {least} and frequency_max {most}; the first must be less")
-    if features.truncation == "fusion" and features.feature_size != NUM_FUSED_MELS:
-        raise CheckpointError(
-            f"{FILE} has feature_size {features.feature_size} beside truncation fusion; supported: {NUM_FUSED_MELS}"
-        )
 
 
 def check_towers(features: ClapFeatures, audio: Mapping[str, Any]) -> None:

@@ -42,7 +42,6 @@ class Expansion:
 
     Attributes:
         length: tokens that a query is brought to.
-        is_fixed: a longer query is cut to it.
         is_attended: the query's own tokens attend to them, and they to each other.
         token: what they are; None: the mask, or the end of a text where there is none.
     """
@@ -93,11 +92,7 @@ def colbert_form(files: CheckpointFiles) -> Form | None:
 
 
 def read_colbert(files: CheckpointFiles, form: Form, settings: Mapping[str, Any]) -> ColbertFiles:
-    """Read all of them.
-
-    Args:
-        settings: the Transformer module's file.
-    """
+    """Read all of them."""
     names = files.optional(NAMES)
     if unknown := sorted({*names} - {*KNOWN}):
         raise CheckpointError(

@@ -56,8 +56,6 @@ def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
     rest = kinds[1 + len(dense) :]
     if kinds[: 1 + len(dense)] != ["Transformer", *["Dense"] * len(dense)] or len({*rest}) != len(rest):
         raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: {SUPPORTED}")
-    if modules[0].folder != folder:
-        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     if is_pylates and not dense:
         raise CheckpointError(f"{path} has no Dense: PyLate's models project the state of each token")
     masks = [_read_mask(module.folder) for module in modules if module.kind == "MultiVectorMask"]

@@ -32,7 +32,6 @@ class CheckpointFiles:
     """A checkpoint's folder, read when asked.
 
     Attributes:
-        folder: holds config.json and tokenizer.json.
         part: the object of config.json that counts as the configuration; empty: all of it.
     """
 
@@ -154,11 +153,11 @@ class CheckpointFiles:
         return tuple(sorted({*offered, dimensions}))
 
 
-def positive(section: Mapping[str, Any], name: str) -> int:
-    """A positive integer of a section."""
+def positive(section: Mapping[str, Any], name: str, place: str | Path = "config.json") -> int:
+    """A positive integer of an object in a file."""
     value = section.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise CheckpointError(f"config.json has {name} {value!r}; a positive integer is needed")
+    if type(value) is not int or value < 1:
+        raise CheckpointError(f"{place} has {name} {value!r}; a positive integer is needed")
     return value
 
 

@@ -5,7 +5,7 @@ wait for memory or the disk, not for one core. Imports no torch.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,14 +40,10 @@ def content_digest(folder: Path, num_threads: int) -> bytes:
         OSError: a file cannot be read.
     """
     paths = sorted({path for pattern in DECISIVE for path in folder.glob(pattern)})
-    pieces = [piece for path in paths for piece in _pieces(path)]
+    pieces = [(path, start) for path in paths for start in range(0, max(path.stat().st_size, 1), PIECE_BYTES)]
     with ThreadPoolExecutor(num_threads, "digest") as pool:
         digests = list(pool.map(_hash, pieces))
     return _joined(folder, pieces, digests)
-
-
-def _pieces(path: Path) -> Iterator[FilePiece]:
-    yield from ((path, start) for start in range(0, max(path.stat().st_size, 1), PIECE_BYTES))
 
 
 def _hash(piece: FilePiece) -> bytes:

@@ -35,11 +35,7 @@ OF_CROSS_ENCODER = ("activation_fn", "keep_in_fp32_modules")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageForm:
-    """Form in which a pair becomes a prompt by a chat template.
-
-    Attributes:
-        variables: what else the template is given.
-    """
+    """Form in which a pair becomes a prompt by a chat template."""
 
     template: ChatTemplate
     form: Format
@@ -51,9 +47,7 @@ class RerankerFiles:
     """The files' values.
 
     Attributes:
-        activation: makes the score of a logit.
         max_tokens: longest prompt; None where nothing is said.
-        lower_case: texts are made lower case first.
         messages: the chat template; None where a pair stays two texts that the tokenizer joins.
         prompt: instruction of a request that gives none; empty where there is none.
     """
@@ -108,9 +102,7 @@ def _check_modules(files: CheckpointFiles) -> None:
             f"{LOGIT_SCORE}"
         )
     known = re.compile(rf"(?:{KNOWN.pattern})|sentence_transformers\.cross_encoder\.modules(?:\.\w+)?\.{LOGIT_SCORE}")
-    first, *_ = read_modules(files.folder, known, f"{TRANSFORMER} and {LOGIT_SCORE} of sentence_transformers")
-    if first.folder != files.folder:
-        raise CheckpointError(f"{path} has its {TRANSFORMER} in a folder of its own; supported: beside {MODULES}")
+    read_modules(files.folder, known, f"{TRANSFORMER} and {LOGIT_SCORE} of sentence_transformers")
 
 
 def read_activation(files: CheckpointFiles, names: Mapping[str, Any]) -> Activation:

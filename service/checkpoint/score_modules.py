@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from service.checkpoint.config_files import positive
 from service.checkpoint.json_files import CheckpointError, check_keys, read_object
 from service.checkpoint.sentence_files import Pooling, read_pooling
 from service.checkpoint.sentence_modules import (
     DenseConfig,
     NormConfig,
     SentenceModule,
-    positive_of,
     read_dense,
     read_modules,
 )
@@ -49,8 +49,6 @@ def read_score_modules(folder: Path) -> ScoreModules:
     kinds = [module.kind for module in (transformer, *others)]
     if kinds[:2] != [*ORDER[:2]] or kinds[-1] != "Dense" or {*kinds[2:]} & {*ORDER[:2]}:
         raise CheckpointError(f"{path} has {', '.join(kinds)}; supported of a cross-encoder of modules: {supported}")
-    if transformer.folder != folder:
-        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     pooling, *middle, last = others
     score = read_dense(last, makes_scores=True)
     if score.out_features != 1:
@@ -64,4 +62,4 @@ def _layer(module: SentenceModule) -> DenseConfig | NormConfig:
     path = module.folder / "config.json"
     config = read_object(path)
     check_keys(path, config, ("dimension",))
-    return NormConfig(module.folder, positive_of(path, config, "dimension"))
+    return NormConfig(module.folder, positive(config, "dimension", path))

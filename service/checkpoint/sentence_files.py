@@ -66,11 +66,9 @@ class SentenceFiles:
         normalize: whether vectors come out at length 1; not where those of length 1 are cut.
         dimensions: length of a vector after the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
-        lower_case: texts are made lower case first.
         prompts: named prefixes.
         default_prompt: the prefix of a request that asks for none.
         truncate_dim: length that vectors are cut to where a request says nothing; None keeps them whole.
-        similarity: how two vectors are compared.
     """
 
     pooling: Pooling
@@ -104,16 +102,17 @@ def read_sentence_files(files: CheckpointFiles, encodes: Encodes = "pooled") -> 
     check_settings(files, settings, "splade" if has_splade else encodes)
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    prompts = files.prompts()
+    normalizes = any(check_normalize(module.folder) for module in modules if module.kind == "Normalize")
+    prompts, is_cut = files.prompts(), not has_splade and names.get("truncate_dim") is not None
     return SentenceFiles(
         pooling="splade" if has_splade else _pooling(modules, files.config),
-        normalize=_normalizes(modules) and not cuts_unit_vectors(files),
+        normalize=normalizes and not cuts_unit_vectors(files),
         dimensions=positive(files.config, "vocab_size") if has_splade else dense[-1].out_features if dense else None,
         max_tokens=max_length(files),
         lower_case=settings.content.get("do_lower_case") is True,
         prompts=prompts,
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
-        truncate_dim=None if has_splade else _count(NAMES, names, "truncate_dim"),
+        truncate_dim=positive(names, "truncate_dim", NAMES) if is_cut else None,
         similarity=_similarity(names, SPARSE_SIMILARITIES if has_splade else SIMILARITIES),
         splade=read_splade(files.folder) if has_splade else None,
     )
@@ -189,10 +188,13 @@ def _refuse_without_modules(files: CheckpointFiles) -> None:
 
 
 def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Pooling:
+    """What a Pooling module says; without one the default of sentence-transformers, by the model's class."""
     folder = next((module.folder for module in modules if module.kind == "Pooling"), None)
-    if folder is None:
-        return _default_pooling(config)
-    return read_pooling(folder)
+    if folder is not None:
+        return read_pooling(folder)
+    names = config.get("architectures")
+    generates = isinstance(names, list) and bool(names) and str(names[0]).endswith("ForCausalLM")
+    return "last_token" if generates and config.get("is_causal", True) else "mean"
 
 
 def read_pooling(folder: Path) -> Pooling:
@@ -216,17 +218,6 @@ def read_pooling(folder: Path) -> Pooling:
     return POOLINGS[mode]
 
 
-def _normalizes(modules: Sequence[SentenceModule]) -> bool:
-    return any(check_normalize(module.folder) for module in modules if module.kind == "Normalize")
-
-
-def _default_pooling(config: Mapping[str, Any]) -> Pooling:
-    """The default of sentence-transformers for a folder without `modules.json`."""
-    names = config.get("architectures")
-    generates = isinstance(names, list) and bool(names) and str(names[0]).endswith("ForCausalLM")
-    return "last_token" if generates and config.get("is_causal", True) else "mean"
-
-
 def _similarity(names: Mapping[str, Any], known: Mapping[object, Similarity]) -> Similarity:
     name = names.get("similarity_fn_name")
     if name not in known:
@@ -241,10 +232,3 @@ def _default_prompt(name: object, prompts: Mapping[str, str]) -> str:
     if name not in prompts:
         raise CheckpointError(f"{NAMES} has default_prompt_name {name!r}; its prompts are {', '.join(prompts)}")
     return prompts[str(name)]
-
-
-def _count(name: str, content: Mapping[str, Any], key: str) -> int | None:
-    value = content.get(key)
-    if value is not None and (type(value) is not int or value < 1):
-        raise CheckpointError(f"{name} has {key} {value!r}; a positive integer is needed")
-    return value

@@ -6,11 +6,10 @@ Source: sentence-transformers 6.2, `base/model.py` and `base/modules/dense.py`.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from service.checkpoint.config_files import positive
 from service.checkpoint.json_files import (
     DENSE,
     MODULE,
@@ -104,12 +103,8 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
             f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER[1:])}, any Dense; or "
             f"{ORDER[0]} in the place of the first two"
         )
-    if is_static:
-        return modules
-    if "Pooling" not in kinds:
+    if not is_static and "Pooling" not in kinds:
         raise CheckpointError(f"{path} has {', '.join(kinds)} and no Pooling: without it there is no single vector")
-    if modules[0].folder != folder:
-        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     return modules
 
 
@@ -136,7 +131,10 @@ def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[
             raise CheckpointError(f"{path} has an entry whose path is not a folder below it")
         if (found := known.fullmatch(kind)) is None:
             raise CheckpointError(f"{path} has the module {kind!r}; supported: {supported}")
-        modules.append(SentenceModule(found["kind"], folder / place if place else folder))
+        module = SentenceModule(found["kind"], folder / place)
+        if not modules and module.kind.endswith("Transformer") and module.folder != folder:
+            raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+        modules.append(module)
     return tuple(modules)
 
 
@@ -160,7 +158,6 @@ def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool
 
     Args:
         read: what it reads and writes, by sentence-transformers' name.
-        makes_scores: it writes a reranker's scores instead.
     """
     path = module.folder / "config.json"
     config = read_object(path)
@@ -176,7 +173,7 @@ def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool
     has_residual = config.get("use_residual", False)
     if has_residual not in (False, True):
         raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: true, false")
-    sizes = [positive_of(path, config, key) for key in ("in_features", "out_features")]
+    sizes = [positive(config, key, path) for key in ("in_features", "out_features")]
     return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
 
 
@@ -191,11 +188,3 @@ def check_normalize(folder: Path, read: str = POOLED) -> bool:
         key = "module_input_name" if source != read else "module_output_name"
         raise CheckpointError(f"{path} has {key} {config.get(key, source)!r}; supported: {read!r}")
     return True
-
-
-def positive_of(path: Path, config: Mapping[str, Any], key: str) -> int:
-    """A positive integer of a module's file."""
-    value = config.get(key)
-    if type(value) is not int or value < 1:
-        raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")
-    return value

@@ -172,9 +172,7 @@ class PairSettings:
 
     Attributes:
         message: how a pair becomes messages, `method` and `format` among it; None where it stays two texts.
-        template: arguments for the chat template.
         max_tokens: longest prompt, which counts before the tokenizer's own; None where nothing is said.
-        lower_case: texts are made lower case first.
     """
 
     path: str

@@ -40,7 +40,6 @@ class Router:
     """Where the modules of both sides are.
 
     Attributes:
-        transformer: folder of the documents' transformer.
         pooling: of their pooling.
         queries: of the table.
     """
@@ -174,8 +173,6 @@ def _pooling_folder(folder: Path) -> Path:
     kinds = [module.kind for module in modules]
     if kinds not in [[transformer, POOLING] for transformer in TRANSFORMERS]:
         raise CheckpointError(f"{path} has {', '.join(kinds)}; supported with {POOLING}: {SUPPORTED_MODULES}")
-    if modules[0].folder != folder:
-        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     return modules[1].folder
 
 

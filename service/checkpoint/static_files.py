@@ -38,7 +38,8 @@ def static_config(folder: Path) -> Mapping[str, Any]:
         check_keys(folder / "config.json", own, KEYS)
         kind, limit = MODEL2VEC, own.get("max_length", MODEL2VEC_TOKENS)
     elif _module(folder):
-        kind, limit = MODULE, (_optional(folder, "tokenizer.json").get("truncation") or {}).get("max_length")
+        written = read_object(folder / "tokenizer.json") if (folder / "tokenizer.json").is_file() else {}
+        kind, limit = MODULE, (written.get("truncation") or {}).get("max_length")
     else:
         return {}
     if limit is not None and (type(limit) is not int or limit < 1):
@@ -62,10 +63,6 @@ def _module(folder: Path) -> Mapping[str, Any]:
     first = next(iter(read_list(path)), {}) if path.is_file() else {}
     is_static = str(first.get("type", "")).rpartition(".")[2] == MODULE and is_inside(str(first.get("path") or ""))
     return first if is_static else {}
-
-
-def _optional(folder: Path, name: str) -> Mapping[str, Any]:
-    return read_object(folder / name) if (folder / name).is_file() else {}
 
 
 def _sizes(path: Path, tables: tuple[str, ...]) -> tuple[int, int]:

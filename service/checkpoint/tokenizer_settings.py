@@ -9,7 +9,7 @@ Source: transformers 5.24 `PreTrainedTokenizerBase._from_pretrained`, `Tokenizer
 from collections.abc import Mapping
 from typing import Any
 
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_settings import find_settings
 
@@ -39,11 +39,11 @@ def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
 def max_length(files: CheckpointFiles) -> int | None:
     """Longest prompt of a text model by its settings; None where they say nothing."""
     settings = find_settings(files)
-    own, named = settings.content.get("max_seq_length"), tokenizer_settings(files)
-    if own is not None and (type(own) is not int or own < 1):
-        raise CheckpointError(f"{settings.name} has max_seq_length {own!r}; a positive integer is needed")
-    if own is not None and "model_max_length" not in settings.processor:
-        return own
+    if settings.content.get("max_seq_length") is not None:
+        own = positive(settings.content, "max_seq_length", settings.name)
+        if "model_max_length" not in settings.processor:
+            return own
+    named = tokenizer_settings(files)
     limit = named.get("model_max_length", named.get("max_len"))
     return int(limit) if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT else None
 

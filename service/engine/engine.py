@@ -118,20 +118,16 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     keep_heap()
     if device.type == "cpu":
         use_huge_pages()
+    use = f"{model.backbone.dtype} {start.weights} {start.pooling}"  # the same weights in other formats: another model
     ready = Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.backbone.dtype).removeprefix("torch.")),
         hidden=model.own.hidden_size,
         num_parameters=model.num_parameters,
-        model_digest=_with_use(digesting.result(), f"{model.backbone.dtype} {start.weights} {start.pooling}"),
+        model_digest=hashlib.sha256(digesting.result() + use.encode()).digest(),
         load_s=time.perf_counter() - began,
     )
     return runner, ready, codec
-
-
-def _with_use(files: bytes, use: str) -> bytes:
-    """A model's digest: of its files and of how they are used; the same weights in other formats are another model."""
-    return hashlib.sha256(files + use.encode()).digest()
 
 
 def new_scheduler(start: Start, device: torch.device) -> Scheduler[torch.Tensor]:

@@ -66,7 +66,6 @@ class RequestShare(Generic[T]):
         bundle: the number of that bundle.
         unserved: part of its bundles' cost that was not served, and may never be: some need no step after all.
         things: those of its last bundle that wait, each with its cost.
-        num_waiting: all of its things that wait.
     """
 
     tag: float
@@ -99,7 +98,6 @@ class TenantQueue(Generic[T]):
         tag: its tag among tenants.
         owed: what it began with above the average, and was charged afterwards.
         given: what each of its requests was served, were they served evenly.
-        requests: those with things that wait.
         tags: of those that have none, but still would, were they served evenly: they go on from there if more comes.
         ended: a heap of these tags, each with its request; one that has come back may stand there still.
         waiting: a heap.

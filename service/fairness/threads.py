@@ -47,7 +47,6 @@ class FairThreads:
 
     Args:
         num_threads: that work at once; there are two more, for the extra seats of `FairRoom`.
-        name: prefix of the threads' names.
         small: largest size of small work; a slice of larger work takes about as long.
         num_spare: extra threads; 0 where work holds the GIL, so that they would gain nothing.
     """

@@ -62,7 +62,6 @@ class PromptOptions(NamedTuple):
     """Options for rendering a request's prompts.
 
     Attributes:
-        like: instruction and flags; without turns.
         is_named: the instruction is what `input_type` names: a system message goes before it.
         max_text_tokens: most tokens of a turn's text, by itself; 0 where only the prompt's length counts.
         as_written: the parts of a turn stay in the client's order; else they are put in the reference's.
@@ -84,7 +83,6 @@ class JobInput(msgspec.Struct, frozen=True, gc=False):
         param: its path in the request.
         source: what it is made of.
         media: its parts that are not text, as they are written.
-        options: how its prompt is rendered.
     """
 
     param: str
@@ -98,8 +96,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         inputs: each becomes one prompt.
-        truncation: how texts that are too long are cut.
-        asks: the outputs that are wanted.
         tenant: whose images and names for images they are.
         background: the request's color under transparent pixels, as `#rrggbb`; empty for the server's.
         per_item: an input that fails leaves the others alone; otherwise its error is raised.
@@ -150,10 +146,8 @@ class EmbedResult:
     """Results of a request's inputs.
 
     Attributes:
-        inputs: what became of each, in order.
         media_ms: preparing prompts and pixels, wall clock; of a job in parts that of the slowest.
         num_inputs: how many those are.
-        errors: those of inputs that failed, in order.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
         queue_ms: the longest wait of an input between engine and batch.

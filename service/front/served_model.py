@@ -36,7 +36,6 @@ class ServedModel:
         name: what answers and `/v1/models` call it.
         more_names: what else the operator calls it.
         canonical_name: the hub id, `builtin`, or the folder's name.
-        profile: what its family and its files say.
         fingerprint: changes when the model does, 32 bytes.
         int8_ranges: calibrated ranges that the checkpoint ships, by length of vector.
         num_embedded: token ids below have an embedding; a tokenizer may have more, added and never trained.

@@ -21,13 +21,10 @@ class InputCounts:
         num_tokens: of all prompts: text, template and media.
         num_visual_tokens: those that stand for images and for pairs of frames: the field `image_tokens` of an answer.
         num_video_tokens: of these, those that stand for pairs of frames.
-        num_audio_tokens: those that stand for audio.
         num_cached_tokens: all tokens of the inputs whose vector was there already.
         num_images: images, those that came as features too; a video's frames are none.
         num_precomputed: images that came as features.
         num_hits: images, pairs of frames and audio whose features were there already.
-        num_misses: those that had to be encoded.
-        num_truncated: inputs whose text was cut to fit.
     """
 
     num_tokens: int = 0

@@ -78,7 +78,6 @@ class RequestContext:
         tenant: whose request it is; there is one once `Guard` has let the request pass.
         meter: of its key; None where the server has no keys.
         stages: the times of its stages.
-        num_inputs: of the request, once it has results.
     """
 
     id: str

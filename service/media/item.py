@@ -178,8 +178,6 @@ class SentAs:
 
     Attributes:
         format: of the file, in lower case; `image_embeds` when it came as features.
-        width: pixels, as sent; of features the grid's.
-        height: pixels.
     """
 
     format: str

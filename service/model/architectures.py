@@ -77,8 +77,6 @@ class Source:
     """The source of a model.
 
     Attributes:
-        dtype: of its weights; None is their own.
-        pooling: the profile's.
         model_class: class of transformers that loads the weights, where the architecture names one.
     """
 

@@ -51,11 +51,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """The half of a model that sees images, by which stored features are told apart.
-
-    Attributes:
-        feature_width: numbers of a row of features.
-    """
+    """The half of a model that sees images, by which stored features are told apart."""
 
     module: torch.nn.Module
     config_json: str
@@ -68,7 +64,6 @@ class Backbone:
 
     Attributes:
         width: numbers of a hidden state.
-        dtype: of its weights and features.
         placeholder_ids: tokens whose embeddings are replaced by features, by the kind of media that the model takes:
             `image`, `video` (a pair of frames), `audio`.
         patch_size: pixels along one side of a unit of an image's grid.

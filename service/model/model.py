@@ -19,7 +19,6 @@ class Model:
     """Packed prompts to raw rows. `architectures.load_model` makes it, by the architecture of a profile.
 
     Attributes:
-        heads: by the kinds of output that they make.
         own: the first of them, whose rows may be kept.
     """
 
@@ -36,11 +35,7 @@ class Model:
 
     @torch.inference_mode()
     def embed(self, batch: PackedBatch, kinds: Sequence[Collection[str]]) -> Found:
-        """Rows of all heads that a prompt of the batch asks for.
-
-        Args:
-            kinds: of output, for each prompt.
-        """
+        """Rows of all heads that a prompt of the batch asks for."""
         if self.own.looks_up and not all(is_run := [plan.needs_forward for plan in batch.plans]):
             return {self.own.kind: HeadRows(self._partly_run(batch, kinds, is_run), [1] * len(kinds))}
         asked = {kind: [place for place, own in enumerate(kinds) if kind in own] for kind in self.heads}

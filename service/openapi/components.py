@@ -78,7 +78,8 @@ def _struct(schema: Schema, names: dict[str, Schema]) -> Schema:
     """An object type: properties without inline types, closed when clients send it, open when we do."""
     is_request = schema.get("additionalProperties") is False
     properties = schema.get("properties", {})
-    required = [name for name, p in properties.items() if name in schema.get("required", ()) or _always(p, is_request)]
+    always = () if is_request else [name for name, p in properties.items() if "default" in p]  # msgspec writes them out
+    required = [name for name in properties if name in schema.get("required", ()) or name in always]
     return {
         "title": schema["title"],
         "description": inspect.cleandoc(schema["description"]),
@@ -87,11 +88,6 @@ def _struct(schema: Schema, names: dict[str, Schema]) -> Schema:
         **({"required": required} if required else {}),
         "additionalProperties": not is_request,
     }
-
-
-def _always(schema: Schema, is_request: bool) -> bool:
-    """True for an answer's field with a default: msgspec writes defaults out."""
-    return not is_request and "default" in schema
 
 
 def _property(schema: Schema, names: dict[str, Schema], *, nullable: bool) -> Schema:

@@ -30,9 +30,7 @@ class Offer:
         name: of the model, for errors.
         kinds: that it gives, its own first.
         dimensions: of a vector.
-        normalize: vectors are brought to length 1.
         pooling: in the word of the checkpoint's files.
-        similarity: by which its vectors are compared.
         activation: of a reranker's logits.
         num_entries: that a sparse vector could have.
         token_of: the vocabulary's entry of an id.
@@ -68,7 +66,6 @@ class Wanted(NamedTuple):
     Attributes:
         types: of `/v2/embed`.
         dimensions: of each vector.
-        normalize: vectors are brought to length 1.
         pool_factor: by which token vectors become fewer.
     """
 

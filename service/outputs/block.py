@@ -43,11 +43,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
 
 
 class RowBlock(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """Answers of one step that have rows of the same names, one after the other; see `Vector`.
-
-    Attributes:
-        sizes: bytes of each answer's row, by name.
-    """
+    """Answers of one step that have rows of the same names, one after the other; see `Vector`."""
 
     ids: list[int]
     rows: Rows

@@ -107,8 +107,6 @@ class VectorFormat(msgspec.Struct, frozen=True):
     """The result of `encoding_format`, `embed_dtype` and `endianness` of a request.
 
     Attributes:
-        is_base64: a base64 string in JSON, not numbers.
-        dtype: number format of the components.
         is_big_endian: byte order of the components in base64 and raw answers.
     """
 

@@ -7,7 +7,6 @@ class TokenPlan(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The tokens of a prompt, which requests and batches carry unchanged.
 
     Attributes:
-        ids: the whole prompt, placeholders expanded.
         num_masked: tokens at the end that no token attends to: a query's expansion in late interaction.
         skipped: positions of tokens whose vectors are not given, ascending, where each token has one.
         uses_static_weights: its vector is its tokens' own weights; the model does not run.

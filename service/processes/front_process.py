@@ -54,16 +54,13 @@ class FrontProcess:
 
     Args:
         index: its place among all.
-        settings: what every front is started with.
         num_fronts: of all.
         rows: of the counts of all fronts; its own is cleared when the process has ended.
         arenas: descriptors of the shared memory for pixels of each model.
         take: is handed each message.
 
     Attributes:
-        process: that runs now, or ran last.
         is_serving: connections may be handed over.
-        links: to the engine of each model.
         connections: handed over and not ended.
         silent_s: since it was heard, while it serves.
     """

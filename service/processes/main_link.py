@@ -38,8 +38,6 @@ class MainLink:
     Args:
         channel: to the main process.
         start: what it said first.
-        table_descriptor: of the shared memory for counts.
-        arena_descriptors: of that for pixels of each model.
 
     Attributes:
         adopt: takes a connection that was accepted.

@@ -77,7 +77,6 @@ class LateChunks:
         Args:
             frame: what stands around a text.
             truncation: of a window; what a chunk has beyond it by itself is cut, or refused.
-            model_limit: the model's longest prompt.
             params: the path of each chunk.
             check_special: refuses tokens of a chunk where `is_strict`.
             is_strict: special tokens are read as such, and not as characters.

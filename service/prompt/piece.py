@@ -14,7 +14,6 @@ class TextPiece(NamedTuple):
     """Text between two special tokens, tokenized as one.
 
     Attributes:
-        text: the template's text and the client's.
         user_start: index of the first character that the client wrote; None when the template wrote all of it.
         cuttable: whether truncation may cut the client's part.
         num_after: characters of the template after the client's part.

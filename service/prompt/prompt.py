@@ -31,7 +31,6 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         plan: head, template, text, placeholders and tail, in order.
         placeholders: one per image, in order.
-        truncated: whether text was cut to fit.
         chunks: those that have a vector of it, in order, each as its own tokens: what the model wants around a text may
             be in the mean of the first and of the last, too. Empty without late chunking.
     """

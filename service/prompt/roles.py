@@ -22,7 +22,6 @@ class QueryExpansion:
     Attributes:
         token_id: what they are.
         num_tokens: length that a query is brought to; 0: none is filled.
-        is_attended: whether tokens attend to them.
     """
 
     token_id: int = 0
@@ -35,10 +34,8 @@ class PromptRole:
     """A query or a document of late interaction, or of a sparse encoder whose queries are weighed by a table.
 
     Attributes:
-        markers: special tokens in front of the text.
         prefix: text after them, tokenized together with the client's.
         max_tokens: longest prompt of this role, without what it is filled with.
-        filling: of queries that are shorter.
         skipped_ids: tokens whose vectors are not given.
         uses_static_weights: the model does not run: each token has its own weight.
         has_ends: the tokenizer's own tokens may stand around the text.

@@ -55,9 +55,6 @@ class TokenBudget:
     Attributes:
         truncation: what the request asks for.
         limit: longest prompt, tokens: what the request asks for or `model_limit`, whichever is less.
-        model_limit: the profile's own maximum, tokens.
-        param: path of the field, for the error.
-        index: input of the batch, for the error.
     """
 
     truncation: Truncation

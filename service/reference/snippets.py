@@ -78,12 +78,7 @@ console.log(await answer.text());
 
 
 class Snippet(NamedTuple):
-    """Code that makes one call.
-
-    Attributes:
-        language: of the code block: `sh`, `python`, `ts`.
-        title: name of the language and library.
-    """
+    """Code that makes one call."""
 
     language: str
     title: str

@@ -84,9 +84,7 @@ class OpenVideoFile:
 
         Args:
             frames: their numbers, ascending.
-            size: height and width of the pixels wanted.
             max_pixels: a larger frame is an error: the container said otherwise.
-            resize: brings a frame to the size.
 
         Returns:
             RGB, uint8 [len(frames), height, width, 3].

@@ -125,12 +125,8 @@ class Tier(Generic[T]):
     Attributes:
         max_bytes: the cap; 0 keeps nothing.
         max_tenant_bytes: most bytes of one tenant; requests without a tenant's name may use all.
-        num_bytes: what the entries weigh now.
         tenant_bytes: what those of each tenant weigh.
-        num_hits: entries that were asked for and there.
         num_misses: entries that were asked for and not there.
-        num_evictions: entries pushed out since the start.
-        num_rejected: entries not let in since the start.
         saved_s: what making the entries took that were asked for and there, once for each time.
     """
 

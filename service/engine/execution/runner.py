@@ -42,7 +42,6 @@ class ModelRunner:
     """Features and vectors from one model on one device.
 
     Attributes:
-        heads: by the kinds of output that they make.
         prefixes: beginnings that the decoder keeps; it counts the tokens that they saved.
     """
 

@@ -37,8 +37,6 @@ class BatchDelay:
         """A forward has ended, and its answers were sent.
 
         Args:
-            num_answered: requests that it has answered.
-            num_left: requests that wait for another.
             seconds: that it took.
             now_s: on any monotonic clock.
         """

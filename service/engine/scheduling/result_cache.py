@@ -16,10 +16,8 @@ class ResultCache:
 
     Attributes:
         max_bytes: the cap; 0 switches the cache off.
-        is_on: whether anything is ever kept.
         max_tenant_bytes: most bytes of one tenant; requests without a tenant's name may use all.
         num_bytes: what the entries weigh now, their keeping included.
-        num_evictions: entries pushed out since the start.
         vectors: by prompt digest, each with its tenant, the least recently used first.
     """
 

@@ -21,11 +21,7 @@ CHUNK_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class StoredPages:
-    """Where features stand, and what they were.
-
-    Attributes:
-        pages: numbers of their pages, in order.
-    """
+    """Where features stand, and what they were."""
 
     pages: tuple[int, ...]
     shape: torch.Size

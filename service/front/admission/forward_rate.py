@@ -47,7 +47,6 @@ class Rate(NamedTuple):
 
     Attributes:
         per_s: tokens in a second.
-        num_samples: forwards that were measured.
     """
 
     per_s: Amount = Amount()

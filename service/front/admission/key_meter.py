@@ -24,7 +24,6 @@ class KeyMeter:
     Source: the generic cell rate algorithm (ITU-T I.371), whose theoretical arrival time this is.
 
     Attributes:
-        key: the limits, as the file has them now.
         num_under_way: requests at this front.
         is_revoked: whether the file no longer has the key; long requests (streams) check it.
     """

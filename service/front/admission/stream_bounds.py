@@ -20,7 +20,6 @@ class StreamWindow:
 
     Args:
         limits: of the stream itself; a line that exceeds one by itself passes alone.
-        lease: the stream's, of the service's queue.
         queue: of its model, in which streams leave space for single requests.
     """
 

@@ -58,7 +58,6 @@ class EngineClient:
     is let through. When it ends, the requests that it was running fail; those not yet started wait for the next.
 
     Attributes:
-        channel: to the engine that is attached, or None.
         is_open: its health probe has passed.
         refusal: the error of every request while there is no engine.
         entered: the last step that the engine has entered, so far as was read: its requests are running.

@@ -45,9 +45,6 @@ class EngineFollower:
         known_answer: the health probe, through the whole path; raises when the answer is not the first engine's.
         loaded: says that the model's files have been read, and what its engine is started with.
         known_answer_s: how often the health probe runs.
-
-    Attributes:
-        ready: the last engine's own facts.
     """
 
     def __init__(

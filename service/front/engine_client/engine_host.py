@@ -46,7 +46,6 @@ class PromptEngine(Protocol):
         Args:
             prepared: the prompts of one request by input, which errors name.
             asks: what to make of each.
-            caller: the tenant and the deadline.
             per_item: an input that fails leaves the others alone.
 
         Raises:
@@ -104,16 +103,13 @@ class HostNeeds:
 
     Attributes:
         settings: of the service, as they are for this model.
-        model: whose files have been read.
         index: its place among the models of the service.
         cores: CPU threads that this process may use.
         engine_threads: that an engine may use.
-        decoders: of images, video and audio files.
         rate: is told the tokens of each forward.
         forwards: is told how long it took.
         series: count what this front has to do with the model's engines.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
-        link: to the keeper of the model's engine.
     """
 
     settings: Settings

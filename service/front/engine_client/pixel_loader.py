@@ -48,9 +48,7 @@ class LoadedMediaSet:
     fails for one image leaves the pixels of its others to the next input, or to the arena.
 
     Attributes:
-        keys: content keys of the media that are well.
         slots: pixels of those that the engine has not seen, until they are taken.
-        errors: what is wrong with the others.
     """
 
     arena: PixelArena

@@ -62,13 +62,9 @@ class EngineKeeper:
 
     Args:
         settings: of the service, as they are for this model.
-        model: its place among those served.
         fronts: of which some may be starting.
 
     Attributes:
-        status: what the fronts were told last.
-        ready: the last engine's own facts.
-        has_failed: there can never be an engine.
         was_ready: a front's health probe has passed once.
     """
 

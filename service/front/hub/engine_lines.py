@@ -33,7 +33,6 @@ class HubFront(Protocol):
     Attributes:
         index: its place among all.
         is_serving: it takes requests.
-        links: to the engine of each model.
     """
 
     index: int
@@ -61,7 +60,6 @@ class EngineLines:
     """Connects the fronts with one engine after the other.
 
     Args:
-        model: its place among those served.
         fronts: of which some may be starting.
 
     Attributes:

@@ -47,8 +47,6 @@ async def start_engine(name: str, arena_descriptor: int, fronts_descriptor: int)
     """A new engine.
 
     Args:
-        name: of its model, which `ps` shows.
-        arena_descriptor: of the shared memory for pixels.
         fronts_descriptor: its end of the socket by which fronts come in.
 
     Raises:

@@ -38,7 +38,6 @@ class ByteBudget:
 
     Attributes:
         max_bytes: of all files together.
-        lease: of the request, in the queue.
     """
 
     max_bytes: int
@@ -119,7 +118,6 @@ class Fetching:
             media: gets the files, or with `per_item` their errors.
             locations: where each URL stands first.
             per_item: a file that fails leaves the others alone.
-            lease: of the request, in the queue.
 
         Raises:
             MediaError: of the first URL in the request that failed, unless `per_item`.

@@ -47,7 +47,6 @@ class InputReader:
     Attributes:
         model: whose prompts to build.
         rules: what media are accepted, and how they are read.
-        fetching: fetches media by URL; None refuses them.
         openers: open files of the kinds that the model takes; of others they are refused.
         max_answer_bytes: most bytes of an answer whose length follows from the tokens: several vectors for each input,
             or features.

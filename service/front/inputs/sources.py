@@ -67,7 +67,6 @@ def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> Jo
     Args:
         line: as `schemas.parsing.stream_request` makes it.
         index: of the line among those of its job.
-        options: how its prompt is rendered.
     """
     if line.inputs is not None:
         return parts_input("", line.inputs[0], index, options)

@@ -119,7 +119,6 @@ class Uuids:
     """The names of images that one model knows: each reads an image in its own way, so its name is of one model.
 
     Args:
-        store: of all models of this front.
         model: the name of this one.
         ask: asks the other fronts of the service.
     """

@@ -37,7 +37,6 @@ class FrameList:
 
     Attributes:
         params: the path of each.
-        indices: their numbers in the list, ascending.
         times: of each, in seconds, where the client has said so: these are frames of a file; else empty.
     """
 

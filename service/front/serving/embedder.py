@@ -78,9 +78,6 @@ class Embedder:
 
         A `per_item` job raises only for what concerns all of its inputs.
 
-        Args:
-            caller: who wants it, and until when.
-
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
@@ -201,7 +198,6 @@ class Embedder:
 
         Args:
             num_chars: how much text is tokenized in the time that it takes.
-            caller: who wants it, and until when.
 
         Raises:
             DeadlineError: time is up.

@@ -65,8 +65,6 @@ class ModelServing:
 
     Args:
         settings: of the service, as they are for this model.
-        index: its place among those served.
-        shared: what it shares with the others.
         towers: which models share features.
         open_host: makes what runs prompts.
 
@@ -195,7 +193,6 @@ def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> s
 
     Args:
         settings: which of them say how images are read and texts are parsed.
-        model: its profile and its tokenizer.
         ready: an engine's facts, with the digest of every byte that it loaded.
     """
     profile, frames = model.profile, video_rule(settings, model)

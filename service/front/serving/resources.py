@@ -31,10 +31,6 @@ class Resources:
         cores: that this process may use.
         queue: of all models.
         answers: what large answers may hold until they are taken.
-        fetching: brings in images by URL, or None.
-        local_files: reads `file:` URLs, or None.
-        decoders: of images, video and audio files.
-        uuids: clients' own names for images.
     """
 
     settings: Settings

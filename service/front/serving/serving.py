@@ -42,7 +42,6 @@ class Serving(Resources):
         turns: in which long work is done on the loop.
         bodies: where large bodies are decoded. One thread: decoding holds Python's global lock, 1 to 2 ms for a
             megabyte. Two are never done sooner in two threads than in one, and the loop has its turn between them.
-        towers: where models with one vision tower meet.
         models: what is served, in the order of the settings.
     """
 
@@ -74,7 +73,6 @@ class Serving(Resources):
         """The model that a request means, and its engine.
 
         Args:
-            name: that the request gives, or None.
             use: what the route does with it.
             route: that asks, for errors.
 

@@ -110,9 +110,6 @@ class FailedExports(logging.Handler):
 class Tracing:
     """Sends spans to a collector.
 
-    Args:
-        endpoint: the collector's URL for traces.
-
     Raises:
         SettingsError: the URL is none of a collector, or the extra is not installed.
     """

@@ -43,8 +43,10 @@ class Batcher:
 
         Chunks that are read together stay together.
         """
-        num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
-        num_bytes += _media_bytes(asks[0].item, self._bounds)
+        num_bytes = _media_bytes(asks[0].item, self._bounds)
+        for ask in asks:
+            num_bytes += len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
+            num_bytes += self._bounds.token_vectors.of(ask)
         batch = self._batch
         is_full = (
             len(batch.asks) + len(asks) > self._bounds.num_inputs
@@ -82,10 +84,6 @@ class ByteWindow:
         async with self._changed:
             self.num_bytes -= num_bytes
             self._changed.notify_all()
-
-
-def _num_bytes(ask: Ask) -> int:
-    return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
 
 
 def _media_bytes(item: SourceItem, bounds: Bounds) -> int:

@@ -114,7 +114,6 @@ def classify(address: Address, nat64_prefixes: Sequence[IPv6Network] = ()) -> Ad
     """Classify an address; one that a translator turns into an IPv4 address is classified as that one.
 
     Args:
-        address: where a socket would connect.
         nat64_prefixes: this network's NAT64 prefixes, besides the well-known one.
     """
     if isinstance(address, IPv4Address):

@@ -35,7 +35,6 @@ class Host:
 
     Attributes:
         text: in lower case, without brackets.
-        address: the address, when the host is one.
     """
 
     text: str

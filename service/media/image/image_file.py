@@ -55,7 +55,6 @@ class ImageFile(PixelItem):
 
     Attributes:
         identity: the file alone, 32 bytes.
-        options: background and orientation.
     """
 
     encoded: bytes = field(repr=False, compare=False)

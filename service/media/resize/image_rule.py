@@ -16,11 +16,7 @@ from service.media.resize.resize import Framing
 
 @dataclass(frozen=True, slots=True)
 class ResizePlan:
-    """The size of one image, and how its pixels are made.
-
-    Attributes:
-        size: height and width of its pixels.
-    """
+    """The size of one image, and how its pixels are made."""
 
     size: Size
     framing: Framing

@@ -19,10 +19,7 @@ class StockLayer:
     """The modules of one layer, in the order in which they run.
 
     Attributes:
-        out: projection after attention.
         attention_norm: after its residual.
-        widen: first projection of the feed-forward.
-        narrow: second one.
         output_norm: after its residual.
     """
 

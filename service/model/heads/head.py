@@ -42,7 +42,6 @@ class Modules(Protocol):
 
     Attributes:
         hidden_size: numbers of a row after them.
-        does_nothing: they give back what they get.
     """
 
     does_nothing: bool

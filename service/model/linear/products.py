@@ -60,7 +60,6 @@ class PackedProducts(Products):
     """Products over weights in a layout of their own: the stock module's can be given back.
 
     Attributes:
-        make: by its whole type.
         make_for_any_rows: a product that fills rows by itself.
         block_rows: rows of a block, the last of the rest.
     """

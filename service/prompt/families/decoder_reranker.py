@@ -10,13 +10,13 @@ Source: sentence-transformers 6.2, `CrossEncoder` and `LogitScore`; transformers
 
 from collections.abc import Mapping
 
-from service.checkpoint.answer_tokens import BOTH_WAYS, find_answer_head, read_temperature, require_logit_score
+from service.checkpoint.answer_tokens import BOTH_WAYS, find_answer_head, read_logit_score, read_temperature
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_frame import Slot
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
-from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind, told
+from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, architecture, is_saved, reranker_kind, told
 from service.checkpoint.sentence_settings import CLASSIFICATION, GENERATION
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.cross_encoder import check_class, refuse_labels, text_pair
@@ -107,7 +107,11 @@ def _check_logits(files: CheckpointFiles) -> None:
             f"{told(files, 'logits')}, and config_sentence_transformers.json has no model_type 'CrossEncoder': "
             "sentence-transformers would pass over the ids of LogitScore"
         )
-    require_logit_score(files)
+    if read_logit_score(files) is None:
+        raise CheckpointError(
+            f"{files.folder / MODULES} names {LOGIT_SCORE}, whose config.json is not at its path: the ids of the "
+            "tokens that a score is made of are needed"
+        )
     if (cap := files.config.get("final_logit_softcapping", CAPS.get(files.model_type))) is not None:
         raise CheckpointError(f"{files.folder / 'config.json'} has final_logit_softcapping {cap!r}; a null is needed")
 

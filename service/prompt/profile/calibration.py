@@ -5,7 +5,6 @@ them is for `cenote_kernels.quantize`; a length without ranges has a fixed one t
 """
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,9 +35,6 @@ class CalibrationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 def load_calibration(folder: Path, profile: Profile) -> dict[int, Int8Range]:
     """The ranges of a checkpoint, by length of vector.
 
-    Args:
-        folder: may hold `cenote_calibration.json`.
-
     Raises:
         CheckpointError: the file is there and is damaged, or does not fit the model.
 
@@ -63,7 +59,8 @@ def _check(path: Path, length: int, found: Int8Range, profile: Profile) -> None:
     for name, values in (("minimum", found.minimum), ("maximum", found.maximum)):
         if len(values) != length:
             raise CheckpointError(f"{where} whose {name} has {len(values)} numbers")
-        if (place := _first_too_large(values)) is not None:
+        too_large = (i for i, value in enumerate(values) if not math.isfinite(value) or abs(value) > LARGEST)
+        if (place := next(too_large, None)) is not None:
             raise CheckpointError(
                 f"{where} whose {name}[{place}] is {values[place]}; components of unit vectors are from -1 to 1"
             )
@@ -72,7 +69,3 @@ def _check(path: Path, length: int, found: Int8Range, profile: Profile) -> None:
             raise CheckpointError(
                 f"{where} where component {place} goes from {low} to {high}; maximum - minimum is at least {MIN_WIDTH}"
             )
-
-
-def _first_too_large(values: Sequence[float]) -> int | None:
-    return next((i for i, value in enumerate(values) if not math.isfinite(value) or abs(value) > LARGEST), None)

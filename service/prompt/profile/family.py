@@ -30,7 +30,6 @@ class Family:
     """One model family, by which `detect.load_profile` chooses.
 
     Attributes:
-        model_types: `model_type` of config.json.
         about: its models, for error messages and docs/models.md.
         make_profile: raises CheckpointError where the files are not as the family needs them.
         named: beginnings of words in a checkpoint's name that tell families of one model type apart.
@@ -42,7 +41,6 @@ class Family:
         pooling: which hidden state becomes the vector.
         prompt: what stands around a text or an image.
         tests: files or folders that compare the family with its reference.
-        differences: from the reference, on purpose.
     """
 
     model_types: tuple[str, ...]

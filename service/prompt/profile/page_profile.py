@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.media.item import Background
 from service.prompt.profile.profile import MULTI_VECTOR, Profile, input_types
@@ -36,10 +36,7 @@ def of_pages(profile: Profile, dimensions: int, background: Background) -> Profi
 
 def query_ends(files: CheckpointFiles) -> int:
     """End tokens after a query: ten, or `cenote.query_end_tokens` of config.json."""
-    num_ends = files.own.get("query_end_tokens", NUM_QUERY_ENDS)
-    if type(num_ends) is not int or num_ends < 1:
-        raise CheckpointError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")
-    return num_ends
+    return positive({"query_end_tokens": NUM_QUERY_ENDS, **files.own}, "query_end_tokens")
 
 
 def query_prefix(files: CheckpointFiles, default: str) -> str:

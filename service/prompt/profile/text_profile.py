@@ -7,7 +7,7 @@ from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
+from service.checkpoint.sentence_files import Pooling, read_sentence_files
 from service.checkpoint.sentence_settings import Encodes
 from service.prompt.profile.family import Difference, Family, always
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
@@ -71,12 +71,14 @@ def make_text_profile(
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
+    own = found.prompts
+    roles = {role: next((own[name] for name in names if name in own), "") for role, names in ROLES.items()}
     max_positions = bound or positive(files.config, "max_position_embeddings") - first_position
     profile = Profile(
         name=name,
         architecture=":".join(filter(None, (CODE.get(found.pooling, "text_encoder"), model_class))),
         default_instruction=found.default_prompt or None,
-        input_types={**found.prompts, **_roles(found)},
+        input_types={**own, **roles},
         pooling=found.pooling,
         outputs=(OUTPUTS.get(found.pooling, "dense"),),
         normalize=found.normalize,
@@ -87,7 +89,7 @@ def make_text_profile(
         modalities=("text",),
         images=None,
         protected=protected_tokens(tokenizer, may_be_none=files.is_static),
-        layout=PlainText(found.prompts, found.default_prompt),
+        layout=PlainText(own, found.default_prompt),
         lower_case=found.lower_case,
         similarity=found.similarity,
     )
@@ -133,13 +135,6 @@ def _offered(files: CheckpointFiles, full: int, matryoshka: Sequence[int], min_d
     if declared or files.config.get("is_matryoshka") is True or 0 < min_dimensions < full:
         return declared
     return tuple(sorted({*(length for length in matryoshka if length < full), full}))
-
-
-def _roles(found: SentenceFiles) -> dict[str, str]:
-    return {
-        role: next((found.prompts[name] for name in names if name in found.prompts), "")
-        for role, names in ROLES.items()
-    }
 
 
 def protected_tokens(tokenizer: Mapping[str, Any], *, may_be_none: bool = False) -> tuple[int, ...]:

@@ -44,13 +44,17 @@ def make_tower_profile(
 
     Args:
         dimensions: of the space that both towers project to.
-        lower_case: texts are made lower case first.
     """
     max_tokens = min(positive(text, "max_position_embeddings"), _max_length(files))
     num_ids = positive(text, "vocab_size")
     offered = files.matryoshka(dimensions) or (dimensions,)
-    audios = AudioProfile(rule=rule, audio_pad=num_ids) if isinstance(rule, AudioRule) else None
-    images = None if isinstance(rule, AudioRule) else _images(rule, dimensions, num_ids)
+    audios = images = None
+    if isinstance(rule, AudioRule):
+        audios = AudioProfile(rule=rule, audio_pad=num_ids)
+    else:
+        images = ImageProfile(
+            pixel_rule=rule, background=WHITE, feature_width=dimensions, image_pad=num_ids, video_pad=num_ids + 1
+        )
     return Profile(
         name=name,
         architecture=architecture,
@@ -71,12 +75,6 @@ def make_tower_profile(
         layout=layout,
         lower_case=lower_case,
         padding=Padding(_pad_token(files), max_tokens) if is_padded else Padding(),
-    )
-
-
-def _images(rule: ImageRule, dimensions: int, num_ids: int) -> ImageProfile:
-    return ImageProfile(
-        pixel_rule=rule, background=WHITE, feature_width=dimensions, image_pad=num_ids, video_pad=num_ids + 1
     )
 
 

@@ -51,7 +51,6 @@ class ChatML:
         tokens: of the checkpoint.
         default_instruction: the system turn of a request without an instruction.
         punctuates: whether instructions are ended with punctuation; otherwise they are used as given.
-        closing: special tokens after the last turn.
     """
 
     is_uniform: ClassVar[bool] = True

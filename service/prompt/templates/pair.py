@@ -30,11 +30,7 @@ def pair_turns(conversation: Conversation) -> tuple[Turn, Turn]:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A `Profile.layout`.
-
-    Attributes:
-        between: ids between query and document.
-    """
+    """A `Profile.layout`."""
 
     between: tuple[int, ...]
 

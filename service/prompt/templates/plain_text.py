@@ -14,15 +14,12 @@ from service.prompt.templates.single_item import single_turn
 TASK_FORM = re.compile(r"(Instruct: ?)(.*)(\n *Query: ?)", re.DOTALL)
 """Query prompts with a task, as in Qwen3-Embedding and the E5-instruct models."""
 
+PREFIXED = ", and at most a system message, which is put in front of its text: this model reads one plain text"
+
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """A `Profile.layout`.
-
-    Attributes:
-        prompts: the checkpoint's own prefixes by name.
-        default_prefix: of a request without an instruction.
-    """
+    """A `Profile.layout`."""
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
@@ -37,15 +34,8 @@ class PlainText:
 
         Source: sentence-transformers 6.2, `encode(prompt=...)`.
         """
-        turns = conversation.turns
-        if len(turns) != 1 or turns[0].role != "user":
-            message = (
-                f"The conversation has {len(turns)} turns, the first by the {turns[0].role}; expected one user turn, "
-                "and at most a system message, which is put in front of its text: this model reads one plain text."
-            )
-            raise InputError("invalid_request", message)
-        prefix = self.prefix(conversation.instruction)
-        return [TextPiece(prefix + turns[0].text, user_start=len(prefix), cuttable=True)]
+        turn, prefix = single_turn(conversation, PREFIXED), self.prefix(conversation.instruction)
+        return [TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)]
 
     def prefix(self, instruction: str | None) -> str:
         r"""The prefix of the text.

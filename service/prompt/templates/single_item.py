@@ -9,6 +9,8 @@ from service.media.media_item import MediaItem
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece
 
+INSTRUCTED = ", and at most a system message, which is the instruction: this model embeds single inputs"
+
 
 def _as_it_is(text: str) -> str:
     return text
@@ -44,14 +46,7 @@ class SingleItem:
                 "The conversation has a system message; this model was trained without instructions and has no place "
                 "for one.",
             )
-        turns, first = conversation.turns, conversation.turns[0]
-        if len(turns) != 1 or first.role != "user":
-            raise InputError(
-                "invalid_request",
-                f"The conversation has {len(turns)} turns, the first by the {first.role}; expected one user turn: this "
-                f"model embeds one text or one {self.other}.",
-            )
-        return [self._piece(first)]
+        return [self._piece(single_turn(conversation, f": this model embeds one text or one {self.other}"))]
 
     def _piece(self, turn: Turn) -> Piece:
         if not turn.images:
@@ -73,22 +68,19 @@ class SingleImage(SingleItem):
         return ImagePiece(lone_medium(turn, self.other, IMAGES_ONLY))
 
 
-def single_turn(conversation: Conversation) -> Turn:
-    """The user turn.
+def single_turn(conversation: Conversation, expected: str = INSTRUCTED) -> Turn:
+    """The user turn of a conversation, which has one turn at least.
 
     Args:
-        conversation: with at least one turn.
+        expected: the end of the error's sentence.
 
     Raises:
         InputError: `invalid_request` for other turns. The caller adds the field.
     """
     turns = conversation.turns
     if len(turns) != 1 or turns[0].role != "user":
-        message = (
-            f"The conversation has {len(turns)} turns, the first by the {turns[0].role}; expected one user turn, "
-            "and at most a system message, which is the instruction: this model embeds single inputs."
-        )
-        raise InputError("invalid_request", message)
+        found = f"The conversation has {len(turns)} turns, the first by the {turns[0].role}"
+        raise InputError("invalid_request", f"{found}; expected one user turn{expected}.")
     return turns[0]
 
 

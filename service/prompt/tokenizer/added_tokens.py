@@ -118,7 +118,8 @@ def with_embeddings(content: dict[str, Any], num_rows: int, path: Path) -> Embed
     added, model = content.get("added_tokens", []), content["model"]
     beyond = {one["content"]: one["id"] for one in added if one["id"] >= num_rows}
     vocab = model.get("vocab") or {}
-    if not beyond and len(vocab) <= num_rows and max(_ids(vocab), default=0) < num_rows:
+    ids = vocab.values() if isinstance(vocab, dict) else range(len(vocab))
+    if not beyond and len(vocab) <= num_rows and max(ids, default=0) < num_rows:
         return Embedded(content, ())
     entries = vocab.items() if isinstance(vocab, dict) else ((piece[0], i) for i, piece in enumerate(vocab))
     for text, token_id in entries:
@@ -133,7 +134,3 @@ def with_embeddings(content: dict[str, Any], num_rows: int, path: Path) -> Embed
     else:
         vocab = vocab[:num_rows]
     return Embedded(content | {"added_tokens": kept, "model": model | {"vocab": vocab}}, tuple(beyond))
-
-
-def _ids(vocab: Mapping[str, int] | list[Any]) -> Any:
-    return vocab.values() if isinstance(vocab, dict) else range(len(vocab))
