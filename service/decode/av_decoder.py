@@ -41,11 +41,7 @@ class VideoDecoder(IsolatedDecoder):
         self._max_pixels = max_pixels
 
     async def info(self, encoded: bytes, container: Container, location: ErrorLocation) -> VideoInfo:
-        """Read what a file's container says of its video.
-
-        Raises:
-            MediaError: `media_undecodable`.
-        """
+        """Read what a file's container says of its video."""
         task = VideoTask(encoded=encoded, container=container, max_pixels=self._max_pixels)
         end, _ = await self.run(task, 0, location, num_bytes=len(encoded), cost=len(encoded))
         return end.video or location.refuse("media_undecodable", self.unreadable)
@@ -55,9 +51,6 @@ class VideoDecoder(IsolatedDecoder):
 
         Args:
             frames: their numbers, ascending, each once.
-
-        Raises:
-            MediaError: `media_undecodable`.
         """
         file = video.file
         task = VideoTask(
@@ -93,9 +86,6 @@ class AudioDecoder(IsolatedDecoder):
 
         Args:
             rule: by which its samples are counted where tokens follow from them.
-
-        Raises:
-            MediaError: `media_undecodable`.
         """
         counted = rule if rule.frames.hop else None
         task = AudioTask(encoded=encoded, format=container, rule=counted, max_duration_s=self._max_duration_s)
@@ -103,11 +93,7 @@ class AudioDecoder(IsolatedDecoder):
         return end.audio or location.refuse("media_undecodable", self.unreadable)
 
     async def slot(self, audio: Audio) -> NDArray[np.uint8]:
-        """Decode what an audio file's slot holds, uint8 `[num_slot_bytes]`: the number of samples, then the samples.
-
-        Raises:
-            MediaError: `media_undecodable`.
-        """
+        """Decode what an audio file's slot holds, uint8 `[num_slot_bytes]`: the number of samples, then the samples."""
         file = audio.file
         task = AudioTask(
             encoded=file.encoded,

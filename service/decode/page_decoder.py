@@ -26,9 +26,6 @@ class PageDecoder(IsolatedDecoder):
 
         Args:
             page: counted from 1.
-
-        Raises:
-            MediaError: `media_undecodable`.
         """
         task = PageTask(encoded=encoded, page=page)
         end, _ = await self.run(task, 0, location, num_bytes=2 * len(encoded), cost=len(encoded))
@@ -39,9 +36,6 @@ class PageDecoder(IsolatedDecoder):
 
         Args:
             page: counted from 1.
-
-        Raises:
-            MediaError: `media_undecodable`.
         """
         size, num_bytes = raster.size, raster.num_render_bytes(encoded)
         framing = Framing((size,))
@@ -50,11 +44,7 @@ class PageDecoder(IsolatedDecoder):
         return pixels.reshape(*size, 3)
 
     async def pixels(self, item: PageItem) -> NDArray[np.uint8]:
-        """Render a page at the model's size: `item.num_slot_bytes` bytes of RGB.
-
-        Raises:
-            MediaError: `media_undecodable`.
-        """
+        """Render a page at the model's size: `item.num_slot_bytes` bytes of RGB."""
         task = PageTask(
             encoded=item.file.encoded,
             page=item.file.page,

@@ -1,7 +1,8 @@
 """Chooses the tokens that are cut from a prompt that is too long.
 
 In: its ids, and the runs of ids that are texts of the client. Out: places of ids, ascending; fewer than asked for where
-no more may go. Knows no tokenizer and no template.
+no more may go; or an `InputError` without its field, where a model's prompts are not cut at that side. Knows no
+tokenizer and no template.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,9 +54,6 @@ def cut_second(token_ids: Sequence[int], texts: Sequence[range], num_excess: int
 def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
     """Of query and document in one text: the end.
 
-    Raises:
-        InputError: `invalid_request` for the left side. The caller adds the field.
-
     Source: Qwen3-Reranker's model card, `process_inputs`.
     """
     if side == "left":
@@ -65,9 +63,6 @@ def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, 
 
 def cut_end(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
     """Of all that reaches from the first text to the end of the last, the end; what follows it stays.
-
-    Raises:
-        InputError: `invalid_request` for the left side. The caller adds the field.
 
     Source: sentence-transformers 6.2 `Transformer._restore_chat_template_suffix`.
     """
@@ -91,11 +86,7 @@ class CutTail:
     num_last: int
 
     def __call__(self, token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
-        """The last `num_excess` that are no special tokens.
-
-        Raises:
-            InputError: `invalid_request` for the left side. The caller adds the field.
-        """
+        """The last `num_excess` that are no special tokens."""
         if side == "left":
             raise InputError("invalid_request", NO_LEFT)
         places = range(texts[0].start, len(token_ids) - self.num_last)

@@ -44,9 +44,6 @@ def read_info(encoded: bytes, kind: AudioContainer, max_duration_s: float) -> Au
 
     Args:
         max_duration_s: a longer audio is refused: how long it really is then does not count.
-
-    Raises:
-        UnreadableFileError: it cannot be read.
     """
     with open_container(encoded, kind) as opened:
         stream = _audio(opened)
@@ -85,11 +82,7 @@ def read_samples(encoded: bytes, kind: AudioContainer, rule: AudioRule, max_samp
 
 
 def count_samples(encoded: bytes, kind: AudioContainer, rule: AudioRule) -> int:
-    """Count the samples that `read_samples` gives; none is kept, nor decoded after the last that is taken.
-
-    Raises:
-        UnreadableFileError: it cannot be read.
-    """
+    """Count the samples that `read_samples` gives; none is kept, nor decoded after the last that is taken."""
     num_samples = 0
     with open_container(encoded, kind) as opened:
         for part in _resampled(opened, _audio(opened), rule.rate_hz):

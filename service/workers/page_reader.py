@@ -43,11 +43,7 @@ class OpenPdf:
 
     @contextmanager
     def page(self, number: int) -> Iterator[pypdfium2.PdfPage]:
-        """A page, counted from 1; its contents are read now.
-
-        Raises:
-            pypdfium2.PdfiumError: the page is damaged.
-        """
+        """A page, counted from 1; its contents are read now."""
         opened = self.document[number - 1]
         if _name_fields(self.document, opened):
             opened.close()
@@ -91,11 +87,7 @@ def annotations(page: pypdfium2.PdfPage) -> Iterator[tuple[int, Any]]:
 
 
 def read_info(pdf: OpenPdf, page: int) -> PageInfo:
-    """The number of pages, and the size of one, whose contents are not read; a page that there is not has none.
-
-    Raises:
-        pypdfium2.PdfiumError: the page is damaged.
-    """
+    """The number of pages, and the size of one, whose contents are not read; a page that there is not has none."""
     num_pages = len(pdf.document)
     if pdf.document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
         return PageInfo(num_pages=num_pages, lacks="xfa")

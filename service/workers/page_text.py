@@ -28,9 +28,6 @@ def read_text(pdf: OpenPdf, page: int, num_bytes: int) -> bytes:
 
     Args:
         num_bytes: length of the result, which is cut after a whole character and filled up with NUL.
-
-    Raises:
-        pypdfium2.PdfiumError: the page is damaged.
     """
     with pdf.page(page) as one:
         shows_annotations = any(pdfium.FPDFAnnot_GetSubtype(note) not in WITHOUT_TEXT for _, note in annotations(one))

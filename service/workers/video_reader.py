@@ -45,11 +45,7 @@ class OpenVideoFile:
     """A file whose packets have been counted, and whose frames can be taken one task after another."""
 
     def __init__(self, content: Content, container: Container) -> None:
-        """Open a file; every packet is read, and none decoded.
-
-        Raises:
-            UnreadableFileError: it cannot be read.
-        """
+        """Open a file; every packet is read, and none decoded."""
         if ends_inside(content, container):
             raise UnreadableFileError
         self._opened = open_container(content, container)
@@ -66,9 +62,6 @@ class OpenVideoFile:
 
         Args:
             max_pixels: of a larger frame its size is told as it is stored.
-
-        Raises:
-            UnreadableFileError: the first frame cannot be read.
         """
         context = self._stream.codec_context
         height, width = context.height, context.width
@@ -110,11 +103,7 @@ class OpenVideoFile:
 
 
 def read_info(encoded: bytes, container: Container, *, max_pixels: int) -> VideoInfo:
-    """Read the facts of a whole file about its video.
-
-    Raises:
-        UnreadableFileError: it cannot be read.
-    """
+    """Read the facts of a whole file about its video."""
     with closing(OpenVideoFile(encoded, container)) as file:
         return file.info(max_pixels=max_pixels)
 

@@ -1,1 +1,1 @@
-"""Precomputed vision features: tensors, their files and their grids."""
+"""Precomputed vision features: tensors, their files and their grids. A fault of theirs is `invalid_image_embeds`."""

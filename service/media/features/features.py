@@ -30,9 +30,6 @@ def read_grids(
     Returns:
         One (1, height, width) for each image; whole visual tokens.
 
-    Raises:
-        MediaError: `invalid_image_embeds`.
-
     Source: docs/notes/api-contract.md.
     """
     nested = [one for one in written if isinstance(one, list)]

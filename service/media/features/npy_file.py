@@ -29,11 +29,7 @@ _DESCRS = {dtype: descr for descr, dtype in _DTYPES.items()}
 
 
 def read_npy(data: bytes, location: ErrorLocation) -> Tensor:
-    """Read an array.
-
-    Raises:
-        MediaError: `invalid_image_embeds`.
-    """
+    """Read an array."""
     version, begin = data[len(MAGIC) : len(MAGIC) + 2], len(MAGIC) + 2
     if version not in _NUM_LENGTH_BYTES:
         _refuse(f"the version {'.'.join(map(str, version))}; accepted are 1.0, 2.0 and 3.0", location)

@@ -40,11 +40,7 @@ def looks_like_safetensors(data: bytes) -> bool:
 
 
 def read_safetensors(data: bytes, location: ErrorLocation) -> Tensor:
-    """Read the one tensor of a file.
-
-    Raises:
-        MediaError: `invalid_image_embeds`.
-    """
+    """Read the one tensor of a file."""
     num_header_bytes = int.from_bytes(data[:_LENGTH_BYTES], "little")
     if num_header_bytes > MAX_HEADER_BYTES:
         _refuse(f"a header of {num_header_bytes} bytes; at most {MAX_HEADER_BYTES} are accepted", location)

@@ -26,9 +26,6 @@ def read_tensor_file(text: str, *, max_bytes: int, location: ErrorLocation) -> T
         text: base64 of a safetensors or npy file.
         max_bytes: largest file. Checked on the length of the base64, before decoding.
 
-    Raises:
-        MediaError: `invalid_image_embeds`.
-
     Source: RFC 4648 section 4; docs/notes/security.md.
     """
     data = _decode(text, max_bytes, location)

@@ -1,1 +1,1 @@
-"""Images: header, orientation, pixels."""
+"""Images: header, orientation, pixels. What cannot be decoded is a `MediaError`, `media_undecodable`."""

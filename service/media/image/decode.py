@@ -21,11 +21,7 @@ from service.media.resize.resize import Framing, frame
 
 
 def load_pixels(item: ImageFile) -> NDArray[np.uint8]:
-    """Decode and resize an image to uint8 [height, width, 3].
-
-    Raises:
-        MediaError: `media_undecodable`.
-    """
+    """Decode and resize an image to uint8 [height, width, 3]."""
     return render(item.encoded, item.header, item.options, item.size, item.framing, item.location)
 
 
@@ -38,9 +34,6 @@ def render(
     location: ErrorLocation = NO_LOCATION,
 ) -> NDArray[np.uint8]:
     """Decode and resize the parts of an image to uint8 [height, width, 3], C order.
-
-    Raises:
-        MediaError: `media_undecodable`.
 
     Source: docs/notes/qwen3-vl-embedding.md.
     """
@@ -95,9 +88,6 @@ def decode_rgb(
 
     Args:
         background: what shows where it is transparent.
-
-    Raises:
-        MediaError: `media_undecodable`.
 
     Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14, `to_rgb`.
     """

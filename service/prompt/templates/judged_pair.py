@@ -62,9 +62,6 @@ class JudgedPair:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The pieces in order. Query and document are cuttable, and what stands between them in one piece.
 
-        Raises:
-            InputError: `invalid_request` for other turns than a pair's.
-
         Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`; Qwen3-Reranker's model card.
         """
         query, document = pair_turns(conversation)

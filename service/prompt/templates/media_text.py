@@ -33,9 +33,6 @@ class MediaText:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """Texts between two media are one piece, the prefix in the first; only the client's are cuttable.
 
-        Raises:
-            InputError: `invalid_request` for other turns, without the field, which the caller adds.
-
         Source: transformers' conversion of EmbeddingGemma 2 (its chat template), `EmbeddingGemma2Processor`.
         """
         turn, pieces = single_turn(conversation), list[Piece]()

@@ -14,11 +14,7 @@ from service.prompt.piece import Piece, TextPiece, TokenPiece
 
 
 def pair_turns(conversation: Conversation) -> tuple[Turn, Turn]:
-    """The query and the document of a conversation.
-
-    Raises:
-        InputError: `invalid_request` for other turns. The caller adds the field.
-    """
+    """The query and the document of a conversation."""
     turns = conversation.turns
     if [turn.role for turn in turns] != ["query", "document"]:
         roles = ", ".join(turn.role for turn in turns)
@@ -36,9 +32,6 @@ class TextPair:
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """Query, separator, document; both texts are cuttable. The tokenizer's head and tail come around them.
-
-        Raises:
-            InputError: `invalid_request` for an instruction, or other turns than a pair's. The caller adds the field.
 
         Source: sentence-transformers 6.2, `CrossEncoder.predict`.
         """
@@ -88,12 +81,7 @@ class FramedPair:
     prompt: str = ""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """The pieces in order; query and document are cuttable, and what stands between them in one piece.
-
-        Raises:
-            InputError: `invalid_request` for an instruction without a place, or other turns than a pair's. The caller
-                adds the field.
-        """
+        """The pieces in order; query and document are cuttable, and what stands between them in one piece."""
         query, document = pair_turns(conversation)
         given = conversation.instruction or ""
         instruction = self.prompt if not given or given.isspace() else given

@@ -29,9 +29,6 @@ class PlainText:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """One piece: `{prefix}{text}`, tokenized together; only the text is cuttable.
 
-        Raises:
-            InputError: `invalid_request` for other turns, without the field, which the caller adds.
-
         Source: sentence-transformers 6.2, `encode(prompt=...)`.
         """
         turn, prefix = single_turn(conversation, PREFIXED), self.prefix(conversation.instruction)
@@ -72,9 +69,6 @@ class QueryOrDocument:
 
         Args:
             conversation: one user turn, with a role's name for an instruction.
-
-        Raises:
-            InputError: `invalid_request` for other instructions or turns, without the field, which the caller adds.
 
         Source: sentence-transformers 6.2 `MultiVectorEncoder.encode_query` and `encode_document`.
         """

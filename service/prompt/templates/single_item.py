@@ -73,9 +73,6 @@ def single_turn(conversation: Conversation, expected: str = INSTRUCTED) -> Turn:
 
     Args:
         expected: the end of the error's sentence.
-
-    Raises:
-        InputError: `invalid_request` for other turns. The caller adds the field.
     """
     turns = conversation.turns
     if len(turns) != 1 or turns[0].role != "user":

@@ -140,9 +140,6 @@ def bare_pads(conversation: Conversation) -> Sequence[Piece]:
     Args:
         conversation: one user turn; a missing part leaves no space behind.
 
-    Raises:
-        InputError: `invalid_request` for other turns.
-
     Source: TIGER-AI-Lab/VLM2Vec, `process_input_text` and `Qwen2_VL_process_fn`.
     """
     turn, instruction = single_turn(conversation), (conversation.instruction or "").strip()
