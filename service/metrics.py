@@ -89,18 +89,16 @@ REGISTRY.register(TENANTS)
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.show(_stage)
-for _code in ERROR_CODES:
-    ERRORS.labels(_code)
-for _reason in ("deadline", "lost", "memory", "start", "time"):
-    DECODE_WORKERS_REPLACED.labels(_reason)
-for _outcome in ("fetched", "failed", "refused"):
-    MEDIA_FETCHES.labels(_outcome)
-for _code in ("invalid_request", "target_too_long", "head_too_large", "too_many_connections"):
-    REFUSED_CONNECTIONS.labels(_code)
-for _end in ("embedding", "error"):
-    STREAM_LINES.labels(_end)
-for _phase in ("head", "drain", "write", "waiting"):
-    SLOW_CONNECTIONS.labels(_phase)
+for _series, _values in (
+    (ERRORS, ERROR_CODES),
+    (DECODE_WORKERS_REPLACED, ("deadline", "lost", "memory", "start", "time")),
+    (MEDIA_FETCHES, ("fetched", "failed", "refused")),
+    (REFUSED_CONNECTIONS, ("invalid_request", "target_too_long", "head_too_large", "too_many_connections")),
+    (STREAM_LINES, ("embedding", "error")),
+    (SLOW_CONNECTIONS, ("head", "drain", "write", "waiting")),
+):
+    for _value in _values:
+        _series.labels(_value)
 
 
 def show_limits(settings: Settings) -> None:

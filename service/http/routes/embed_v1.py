@@ -30,16 +30,7 @@ async def embed_v1(call: Call[EmbedV1Request]) -> ASGIApp:
     is_bare = body.embedding_types is None
     if is_bare:
         check_fits(call.serving.find(body.model, "vectors").model.offer, "dense", "a bare list")
-    as_v2 = EmbedRequest(
-        model=body.model,
-        input_type=body.input_type,
-        texts=body.texts,
-        images=body.images,
-        embedding_types=body.embedding_types,
-        truncate=body.truncate,
-        image_background=body.image_background,
-    )
-    done = await embed_inputs(call, as_v2)
+    done = await embed_inputs(call, EmbedRequest(**msgspec.structs.asdict(body)))
     return await answer(
         call, done.result, lambda: in_parts(_response(embed_response(done), is_bare=is_bare)), done.fingerprint
     )

@@ -3,7 +3,6 @@
 Texts in, a list of vectors out.
 """
 
-from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -22,7 +21,7 @@ from schemas.endpoints.tei import (
 )
 from schemas.limits import MAX_INPUTS
 from service import VERSION
-from service.front.job import EmbedResult, Job, JobInput, PromptOptions
+from service.front.job import Job, JobInput, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.serving.serving import serving_of
 from service.front.tenant import Tenant
@@ -53,7 +52,8 @@ async def embed_tei(call: Call[TeiEmbedRequest]) -> ASGIApp:
     )
     job = _job(body, model, call.caller.tenant, ask)
     result = await online.embedder.embed(job, call.caller)
-    return await answer(call, result, lambda: in_parts(_vectors(result)), online.fingerprint)
+    vectors = [NumberList(one.vector.rows["float32"], "float32") for one in result.embedded]
+    return await answer(call, result, lambda: in_parts(vectors), online.fingerprint)
 
 
 @post("/embed_sparse", status_code=200)
@@ -113,10 +113,6 @@ def _job(body: TeiEmbedRequest | TeiSparseRequest, model: ServedModel, tenant: T
         tenant=tenant,
         answer_bytes=len(inputs) * ask.bytes_each,
     )
-
-
-def _vectors(result: EmbedResult) -> Sequence[NumberList]:
-    return [NumberList(one.vector.rows["float32"], "float32") for one in result.embedded]
 
 
 _ERRORS = {400: invalid("invalid_request", "`inputs`: required, got nothing", "inputs"), 422: undecodable("images[3]")}

@@ -9,7 +9,6 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from service.prompt.truncation import Side
 
@@ -34,24 +33,25 @@ def most_tokens(texts: Sequence[str]) -> int:
     return (num_chars + 1) * (ASCII_BYTES if all(map(str.isascii, texts)) else COMPOSED_BYTES) if num_chars else 0
 
 
-class TextBound(Protocol):
-    """Bounds on the tokens of a text before it is tokenized."""
+@dataclass(frozen=True, slots=True)
+class TextBound:
+    """Bounds on the tokens of a text before it is tokenized: a token may cover any number of characters."""
 
     def max_chars(self, num_tokens: int) -> int:
         """Characters beyond which a text is refused where so many tokens are the limit, and none is to be cut."""
-        ...
+        return max(LEAST_CHARS, CHARS_PER_TOKEN * num_tokens)
 
     def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
-        """Fewest tokens that a text can have, 0 for the empty one; beyond `enough` the number does not matter."""
-        ...
+        """Fewest tokens that a text can have: 0, nothing is known; beyond `enough` the number does not matter."""
+        return 0
 
     def clip(self, text: str, num_tokens: int, side: Side) -> str:
         """The part of a text that so many tokens can reach; `right` keeps its beginning, `left` its end."""
-        ...
+        return _end(text, self.max_chars(num_tokens), side)
 
 
 @dataclass(frozen=True, slots=True)
-class BytesBound:
+class BytesBound(TextBound):
     """A token covers at most the bytes of the longest.
 
     Attributes:
@@ -78,24 +78,7 @@ class BytesBound:
 
 
 @dataclass(frozen=True, slots=True)
-class CharsBound:
-    """A token may cover any number of characters, so those that are read are counted."""
-
-    def max_chars(self, num_tokens: int) -> int:
-        """`CHARS_PER_TOKEN` for each token, and `LEAST_CHARS` at least."""
-        return max(LEAST_CHARS, CHARS_PER_TOKEN * num_tokens)
-
-    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
-        """Nothing is known."""
-        return 0
-
-    def clip(self, text: str, num_tokens: int, side: Side) -> str:
-        """The characters that are read."""
-        return _end(text, self.max_chars(num_tokens), side)
-
-
-@dataclass(frozen=True, slots=True)
-class MedianBound(CharsBound):
+class MedianBound(TextBound):
     """A text is cut by characters first, as model2vec does it: ``num_tokens · median``.
 
     Attributes:

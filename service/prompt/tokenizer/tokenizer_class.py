@@ -126,22 +126,15 @@ def _roberta(named: Mapping[str, Any], content: Json) -> Json:
     return {"normalizer": None, "pre_tokenizer": _byte_level(named, content, use_regex=True), **_bpe(content)}
 
 
-def _xlm_roberta(named: Mapping[str, Any], content: Json) -> Json:
-    return _sentence_piece(content, unk_id=3, scheme=_prefix_scheme(named, "never"))
-
-
 def _camembert(named: Mapping[str, Any], content: Json) -> Json:
     unknown = token_text(named.get("unk_token")) or "<unk>"
     unk_id = next((i for i, (piece, _) in enumerate(content["model"]["vocab"]) if piece == unknown), 0)
-    return _sentence_piece(content, unk_id=unk_id, scheme=_prefix_scheme(named, "never"))
+    return _sentence_piece(named, content, unk_id)
 
 
-def _t5(_: Mapping[str, Any], content: Json) -> Json:
-    return _sentence_piece(content, unk_id=2, scheme="always")
-
-
-def _sentence_piece(content: Json, *, unk_id: int, scheme: str) -> Json:
-    """Of the normalizer only SentencePiece's table stays."""
+def _sentence_piece(named: Mapping[str, Any], content: Json, unk_id: int, scheme: str = "") -> Json:
+    """Of the normalizer only SentencePiece's table stays; a `scheme` stands for `PREFIX`, which says it otherwise."""
+    scheme = scheme or _prefix_scheme(named, "never")
     own = content.get("normalizer") or {}
     steps = own.get("normalizers", [own])
     table = next((step for step in steps if step.get("type") == "Precompiled"), None)
@@ -245,8 +238,8 @@ _CLASSES: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Json], Json]]] = 
     "RobertaTokenizer": ("BPE", _roberta),
     "CamembertTokenizer": ("Unigram", _camembert),
     "DebertaV2Tokenizer": ("Unigram", _deberta_v2),
-    "T5Tokenizer": ("Unigram", _t5),
-    "XLMRobertaTokenizer": ("Unigram", _xlm_roberta),
+    "T5Tokenizer": ("Unigram", partial(_sentence_piece, unk_id=2, scheme="always")),
+    "XLMRobertaTokenizer": ("Unigram", partial(_sentence_piece, unk_id=3)),
     "GemmaTokenizer": ("BPE", _gemma),
     "LlamaTokenizer": ("BPE", _llama),
     "Qwen2Tokenizer": ("BPE", _qwen2),

@@ -20,7 +20,7 @@ from service.checkpoint.static_files import MODEL2VEC
 from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.prompt.tokenizer.added_tokens import added_tokens, with_embeddings
 from service.prompt.tokenizer.known_words import CUTTING
-from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, MedianBound, TextBound
+from service.prompt.tokenizer.text_bound import BytesBound, MedianBound, TextBound
 from service.prompt.tokenizer.text_ends import as_its_class_ends
 from service.prompt.tokenizer.tokenizer_class import as_its_class_reads, building_class
 
@@ -151,7 +151,7 @@ class TokenizerFile:
         composes = isinstance(normalizer, normalizers.NFC)
         if self.is_byte_level and (normalizer is None or composes):
             return BytesBound(max(len(token.encode()) for token in tokenizer.get_vocab(True)), composes)
-        return CharsBound()
+        return TextBound()
 
     @property
     def unread_id(self) -> int:
