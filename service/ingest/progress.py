@@ -24,7 +24,6 @@ class RunCounts:
         repeated: vectors of this run that occur again in the source.
         failed: items in the dead-letter file, those of earlier runs included.
         hits: images whose features the server had cached.
-        misses: images that the server encoded.
         waited_s: seconds of pauses, asked for by the server or by backoff.
         total: approximate number of vectors of the source; None if unknown.
     """

@@ -6,7 +6,7 @@ A family of an architecture that is here needs no line here.
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -109,10 +109,6 @@ def _embedder(one: Source, backbone: Backbone) -> Model:
     return Model(backbone, PooledHead(one.pooling, DenseModules.load(one.folder, one.device, backbone.width)))
 
 
-def _dense(one: Source) -> Model:
-    return _embedder(one, one.text_encoder())
-
-
 def _projected(one: Source) -> Model:
     """Voyage's: a matrix among the weights stands behind each token's state, and so behind their mean."""
     backbone, files = one.text_encoder(elsewhere=(PROJECTION,)), CheckpointFiles(one.folder)
@@ -129,18 +125,16 @@ def _colbert(one: Source) -> Model:
     form = colbert_form(CheckpointFiles(one.folder))
     is_among_others = form == "HF_ColBERT"
     backbone = one.text_encoder(elsewhere=(PROJECTION,) if is_among_others else (), masks_tokens=True)
-    configs = (
-        [stanford_projection(one.folder)]
-        if is_among_others
-        else read_token_modules(one.folder, is_pylates=form == "PyLate").dense
-    )
+    configs: Sequence[DenseConfig] = [stanford_projection(one.folder)]
+    if not is_among_others:
+        configs = read_token_modules(one.folder, is_pylates=form == "PyLate").dense
     modules = DenseModules.of(configs, one.device, backbone.width, is_among_others=is_among_others)
     return Model(backbone, TokensHead(modules))
 
 
 def _hybrid(one: Source) -> Model:
     """A dense model with a head for each file of one beside its weights."""
-    dense, by_kind = _dense(one), {head.kind: head for head in FileHead.__subclasses__()}
+    dense, by_kind = _embedder(one, one.text_encoder()), {head.kind: head for head in FileHead.__subclasses__()}
     found = [by_kind[KINDS[output].kind].read(path, dense.backbone) for output, path in find_heads(one.folder).items()]
     return Model(dense.backbone, *dense.heads.values(), *found)
 
@@ -162,10 +156,8 @@ def _separator(folder: Path, task: str) -> int | None:
 
 
 def _cross_encoder(one: Source) -> Model:
-    whole, separator = (
-        one.stock(AutoModelForSequenceClassification, attention=None),
-        _separator(one.folder, CLASSIFICATION),
-    )
+    whole = one.stock(AutoModelForSequenceClassification, attention=None)
+    separator = _separator(one.folder, CLASSIFICATION)
     pools_rows = getattr(whole, "classifier_pooling", None) == "late"
     head = PooledHead(one.pooling, ClassifierModules(whole), pools_rows=pools_rows)
     return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole, separator), head)
@@ -186,10 +178,6 @@ def _modular_reranker(one: Source) -> Model:
 def _text_judge(one: Source) -> Model:
     backbone = one.text_encoder()
     return Model(backbone, PooledHead(one.pooling, answer_modules(one.folder, one.device, backbone.dtype)))
-
-
-def _qwen3_vl(one: Source) -> Model:
-    return pooled_model(Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel))), one.pooling)
 
 
 def _qwen3_vl_reranker(one: Source) -> Model:
@@ -265,12 +253,8 @@ def _image_tower(one: Source) -> Model:
     return pooled_model(ImageTower(one.stock(AutoModel), scaling, found.side, in_floats=kind == DINOV3))
 
 
-def _clap(one: Source) -> Model:
-    return pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder)))
-
-
 ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
-    "text_encoder": _dense,
+    "text_encoder": lambda one: _embedder(one, one.text_encoder()),
     "projected": _projected,
     "colbert": _colbert,
     "hybrid": _hybrid,
@@ -279,7 +263,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "static": _static,
     "modular_reranker": _modular_reranker,
     "text_judge": _text_judge,
-    "qwen3_vl": _qwen3_vl,
+    "qwen3_vl": lambda one: pooled_model(Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel))), one.pooling),
     "qwen3_vl_reranker": _qwen3_vl_reranker,
     "late_qwen3_vl": _late_qwen3_vl,
     "stock_vlm_plain": lambda one: _stock_vlm(one, counts_plainly=True),
@@ -291,7 +275,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "embedding_gemma2": _embedding_gemma,
     "two_tower": _two_tower,
     "image_tower": _image_tower,
-    "clap": _clap,
+    "clap": lambda one: pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder))),
 }
 
 

@@ -28,10 +28,6 @@ class StreamTally:
     Attributes:
         tenant: its name in the log.
         num_lines: lines that were read.
-        num_answered: lines answered with a vector.
-        num_failed: lines answered with an error.
-        is_complete: the body was read to its end.
-        counts: the cost of the answered lines.
     """
 
     request_id: str

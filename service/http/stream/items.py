@@ -72,7 +72,6 @@ class ItemReader:
     """Makes items of lines.
 
     Attributes:
-        base: fields that all lines share.
         max_bytes: longest line, for the error that says so.
         turns: for short lines.
         bodies: threads for long lines.

@@ -56,8 +56,6 @@ class EmbeddingStream:
     """The ASGI app of one stream whose query is valid.
 
     Attributes:
-        online: the model, as the stream found it.
-        base: fields that all lines share.
         ask: of each line.
         rate_limit: of its key.
         name: the model's, as the query gave it.

@@ -32,8 +32,6 @@ class ServerAnswer:
 
     Attributes:
         entries: the vectors of each input, or its error, in order.
-        hits: images whose features the server had.
-        misses: images that it encoded.
     """
 
     entries: Sequence[Vectors | ItemError]

@@ -44,8 +44,6 @@ class Client:
     """Client of one server. httpx reads TLS and proxy settings from the environment (`SSL_CERT_FILE`, `HTTPS_PROXY`).
 
     Attributes:
-        pause: the backoff of all senders.
-        path: of the route that gives the vectors.
         known_good: a request to it that was answered before; it tells a failing server from a failing request.
         fingerprint: of the model that must have made the answers; empty accepts any.
     """

@@ -122,7 +122,6 @@ class LoadedFrames:
     """The frames of a video as a request has them.
 
     Attributes:
-        urls: the base64 of each frame's PNG.
         times: seconds from the file's start.
         file_digest: SHA-256 of the file.
     """
@@ -139,7 +138,6 @@ class VideoLoader:
     Attributes:
         rule: which frames the model sees; None of one that takes no video.
         refusal: why it takes none.
-        max_bytes: of the frames of one video.
     """
 
     rule: VideoRule | None

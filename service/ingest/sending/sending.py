@@ -80,7 +80,6 @@ class Bounds:
     Attributes:
         num_inputs: maximum asks of a batch, unless one item has more.
         num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
-        image_bytes: maximum bytes of an encoded image.
         max_pixels: that the model sees of an image; 0 of one that takes none.
         video_rule: which frames of a video the model sees; None of one that takes none.
         no_videos: why it takes none.

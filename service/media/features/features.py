@@ -77,7 +77,6 @@ class FeatureRule:
         hidden: width of the language model.
         width: hidden · (1 + deepstack layers).
         origin: what `features_origin` gives for the model.
-        is_accepted: whether features are taken at all.
         patches: how the model cuts images.
         max_abs: largest number accepted, without its sign. RMS normalization sums squares of a row in float32, and
             where that sum overflows it gives zeros, silently; float16 weights overflow at 65,504 and products before.

@@ -69,9 +69,6 @@ class Exchange:
     async def read(self, max_bytes: int, take: Take) -> bytes:
         """Read the body.
 
-        Args:
-            take: told of bytes as they come.
-
         Raises:
             FetchError: the body is compressed, or not as long as announced.
             MediaError: `media_too_large`.

@@ -71,7 +71,6 @@ class FetchPolicy:
     Attributes:
         allowed: hosts that may be asked.
         private: hosts that may also be asked where their addresses are private.
-        ports: ports that may be connected to.
         nat64_prefixes: this network's own translators.
         max_bytes: largest file.
         timeout_s: longest time of a fetch, redirects included, by the wall clock.

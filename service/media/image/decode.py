@@ -86,9 +86,6 @@ def decode_rgb(
     The plugin's class is called directly. `Image.open` would add Pillow's own limit, 89 million pixels, which is a
     process-wide setting, prints warnings, and does not name numbers.
 
-    Args:
-        background: what shows where it is transparent.
-
     Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14, `to_rgb`.
     """
     try:

@@ -96,9 +96,6 @@ def read_header(
 ) -> Header:
     """Sniff the format, read the size, refuse what is too large; decode nothing.
 
-    Args:
-        upright: whether the orientation counts.
-
     Returns:
         The header; width and height are at least 1 and within the limits.
 

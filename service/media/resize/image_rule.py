@@ -118,7 +118,6 @@ def fit_area(
     b = sqrt(min / (h w)). By `raises_late` a side is 0 at first, its area below any minimum, and f at last.
 
     Args:
-        factor: both sides become multiples of it.
         max_pixels: largest area; a share of a video's need not be a whole number.
         raises_late: of `PixelRule`; no side is then 0.
     """
