@@ -149,9 +149,6 @@ class Isolation:
 
         Returns:
             A result for each request of each prompt, the coalesced ones included.
-
-        Raises:
-            Exception: the device is lost.
         """
         if self._quarantine.until_s:
             now_s = time.monotonic()
@@ -180,9 +177,6 @@ class Isolation:
 
         Args:
             batch: the requests, coalesced ones by themselves.
-
-        Raises:
-            Exception: the device is lost.
         """
         requests, heads = [waiting.request for waiting in batch], self._runner.heads
         try:

@@ -32,11 +32,7 @@ class MediaEncoder:
         self._quarantine = Quarantine()
 
     def features(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | NoFeatures":
-        """Features of media, or the code of their failure. A lack of memory is tried again with all that there is.
-
-        Raises:
-            Exception: the device is lost.
-        """
+        """Features of media, or the code of their failure. A lack of memory is tried again with all that there is."""
         if self._quarantine.until_s and self._quarantine.holds(encode.media.key, time.monotonic()):
             return "internal_error"
         found = self._try(encode)
@@ -49,11 +45,7 @@ class MediaEncoder:
         return found
 
     def row(self, waiting: "Waiting[torch.Tensor]") -> dict[str, bytes] | Failure:
-        """Features that a request asks for: number format to bytes, or the failure of this request alone.
-
-        Raises:
-            Exception: the device is lost.
-        """
+        """Features that a request asks for: number format to bytes, or the failure of this request alone."""
         dtype, (features,) = features_dtype(waiting.request.asks), waiting.features
         assert features is not None  # the scheduler makes no FeaturesStep before they are there
         try:

@@ -29,7 +29,6 @@ def opened_file(reader: MediaReader, place: PlacedMedia, kind: type[F], missing:
         missing: the error where this server opens no such files.
 
     Raises:
-        MediaError: the file is at fault.
         InputError: `missing`.
     """
     param, opened = place.content_param, reader.opened.get(place.param)
@@ -44,7 +43,6 @@ def read_audio(reader: MediaReader, place: PlacedMedia) -> Audio:
     """Return the audio of a part.
 
     Raises:
-        MediaError: the file is at fault.
         InputError: the model takes no audio, or the server cannot read any.
     """
     param, audios = place.content_param, reader.profile.audios
@@ -62,7 +60,6 @@ def read_page(reader: MediaReader, place: PlacedMedia) -> PageItem:
     """Return the page of a part, as an image.
 
     Raises:
-        MediaError: the file is at fault.
         InputError: the model takes no images, or the server cannot read PDFs.
     """
     assert isinstance(place.part, FilePart)  # the caller has checked

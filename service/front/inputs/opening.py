@@ -63,11 +63,7 @@ class VideoOpener:
     _known: KnownFiles[VideoInfo] = field(default_factory=KnownFiles)
 
     async def open(self, media: MediaReader, place: PlacedMedia) -> OpenVideo:
-        """Open a file.
-
-        Raises:
-            MediaError: the file is at fault.
-        """
+        """Open a file."""
         location = ErrorLocation(place.content_param, place.index)
         encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "video")
         container = container_of(encoded, location)
@@ -87,11 +83,7 @@ class AudioOpener:
     _known: KnownFiles[AudioInfo] = field(default_factory=KnownFiles)
 
     async def open(self, media: MediaReader, place: PlacedMedia) -> OpenAudio:
-        """Open a file.
-
-        Raises:
-            MediaError: the file is at fault.
-        """
+        """Open a file."""
         location = ErrorLocation(place.content_param, place.index)
         encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "audio")
         container = audio_format(encoded, location)
@@ -114,11 +106,7 @@ class PageOpener:
     _known: KnownFiles[PageInfo] = field(default_factory=KnownFiles)
 
     async def open(self, media: MediaReader, place: PlacedMedia) -> OpenPage:
-        """Open a file and look at its page.
-
-        Raises:
-            MediaError: the file is at fault, or has no such page.
-        """
+        """Open a file and look at its page."""
         assert isinstance(place.part, FilePart)  # the reader has chosen these
         location, page = ErrorLocation(place.content_param, place.index), place.part.page
         encoded, digest = await asyncio.to_thread(_read, media, place, self.max_encoded_bytes, "PDF")
