@@ -120,7 +120,7 @@ def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[
             of the folder.
     """
     path = folder / "modules.json"
-    entries, modules = read_list(path), []
+    entries, modules = read_list(path), list[SentenceModule]()
     names = [entry.get("name") for entry in entries if "name" in entry]
     if twice := [name for name in names if names.count(name) > 1]:
         raise CheckpointError(f"{path} has two modules of the name {twice[0]!r}, of which one would be lost")
