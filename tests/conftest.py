@@ -24,6 +24,8 @@ import pytest
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.at_start.environ import customized_environ
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Before torch is imported. Workers share the cores, and libgomp's threads spin for one that has none.
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -76,8 +78,9 @@ class LiveServer:
         self.log = log
         everywhere = os.environ.get(SERVER_FLAGS, "").split()
         command = [sys.executable, "-m", "service", "serve", "--port", "0", *MODEST, *everywhere, *flags]
+        environ = plain_environ() | customized_environ() | (env or {})
         with log.open("wb") as file:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=plain_environ() | (env or {}), stderr=file)
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=file)
         self.url = ""
         self._wait(self._is_listening, "listen")
         self.http = httpx.Client(base_url=self.url, timeout=120)

@@ -35,6 +35,10 @@ class ChangingFinder(MetaPathFinder):
         return spec
 
 
+FOREIGN = ("accelerate", "bitsandbytes", "compressed_tensors", "peft", "scipy", "sentencepiece", "sklearn")
+"""Packages of the references, which are not the product's: its processes start without them, and a second sooner."""
+sys.modules.update(dict.fromkeys(FOREIGN))  # type: ignore[arg-type]  # None is a module that is not there
+
 FINDER = ChangingFinder()
 sys.meta_path.insert(0, FINDER)
 

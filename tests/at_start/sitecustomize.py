@@ -1,4 +1,4 @@
-"""Python runs this at start where this folder comes first on the path: what `after_import` finds broken is."""
+"""Python runs this at start where this folder comes first on the path."""
 
 import after_import
 

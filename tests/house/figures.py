@@ -2,8 +2,6 @@
 
 import ast
 import re
-import token
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -71,7 +69,9 @@ def optionals() -> Counter[str]:
     for path in sources("service"):
         for node in ast.walk(parsed(path)):
             annotation = node.annotation if isinstance(node, ast.AnnAssign | ast.arg) else None
-            counts[room(relative(path))] += bool(annotation and ast.unparse(annotation).endswith("| None"))
+            last = annotation.right if isinstance(annotation, ast.BinOp) else annotation
+            is_optional = last is not annotation and isinstance(last, ast.Constant) and last.value is None
+            counts[room(relative(path))] += is_optional
     return counts
 
 
@@ -83,7 +83,7 @@ def model_checks() -> list[str]:
         for path in sources("service")
         if not relative(path).startswith("service/model/")
         for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
         if models & {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
     ]
 
@@ -126,10 +126,8 @@ def code_lines(folder: str) -> int:
 
 
 def _code_lines(path: Path) -> int:
-    blank = {token.COMMENT, token.NL, token.NEWLINE, token.INDENT, token.DEDENT, token.ENDMARKER, token.ENCODING}
-    with tokenize.open(path) as file:
-        tokens = [one for one in tokenize.generate_tokens(file.readline) if one.type not in blank]
-    lines = {line for one in tokens for line in range(one.start[0], one.end[0] + 1)}
+    stripped = [line.strip() for line in path.read_text().splitlines()]
+    lines = {number for number, line in enumerate(stripped, 1) if line and not line.startswith("#")}
     texts = [
         node
         for node in ast.walk(parsed(path))

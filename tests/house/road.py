@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT, LiveServer, children_of, command_of, image, image_part, until
+from tests.at_start.environ import customized_environ
+from tests.conftest import LiveServer, children_of, command_of, image, image_part, until
 
 HERE = Path(__file__).parent
 NUM_REQUESTS = 4
@@ -30,8 +31,7 @@ def profiled_server() -> Iterator["Profiled"]:
     Held to AVX2: the road is then the same on processors with and without what our kernels need.
     """
     with tempfile.TemporaryDirectory() as folder:
-        path = os.pathsep.join(map(str, (HERE / "profiled", ROOT, ROOT / "kernels")))
-        env = {"HOUSE_OUT": folder, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **HELD}
+        env = customized_environ(HERE / "profiled", HOUSE_OUT=folder, PYTHONDONTWRITEBYTECODE="1", **HELD)
         server = LiveServer(Path(folder) / "log", "--model", "builtin", env=env)
         try:
             yield Profiled(server.wait_until_ready(), Path(folder))
@@ -47,14 +47,16 @@ class Profiled:
         self._out = out
         pids = [server.process.pid, *children_of(server.process.pid)]
         self._pids = [pid for pid in pids if "service.workers" not in command_of(pid)]
+        self._idle: set[str] | None = None
 
     def roads(self, bodies: list[dict[str, Any]]) -> list[set[str]]:
         """`path: function` of what each of these goes through, and an idle server does not. The first warms up."""
         first, *bodies = bodies
         self.server.ask("/v1/embeddings", first)
         time.sleep(SETTLED_S)
-        idle = set(self._called(None))
-        return [set(self._called(body)) - idle for body in bodies]
+        if self._idle is None:
+            self._idle = set(self._called(None))
+        return [set(self._called(body)) - self._idle for body in bodies]
 
     def _called(self, body: dict[str, Any] | None) -> list[str]:
         self._signal(signal.SIGUSR1)

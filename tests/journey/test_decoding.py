@@ -97,7 +97,7 @@ def test_a_name_stands_for_the_file_and_keeps_its_background_until_a_request_giv
 
 
 BREAKS = """
-import os, sys
+import after_import, os, sys
 if "service.workers.image_worker" in " ".join(sys.orig_argv):
     from PIL import Image
     load = Image.Image.resize

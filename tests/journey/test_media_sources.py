@@ -177,7 +177,7 @@ def start_bare(start_server: Callable[..., LiveServer], tmp_path_factory: pytest
     """Servers in an environment without the extras."""
     place = tmp_path_factory.mktemp("hidden")
     (place / "sitecustomize.py").write_text(
-        "import sys, importlib.util as u\n"
+        "import after_import, sys, importlib.util as u\n"
         "sys.modules['av'] = None\n"
         "find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pypdfium2' else find(name, *rest)\n"

@@ -2,13 +2,15 @@
 
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from service.app import create_app
+from service.front.hub.hosted_front import HostedFront
+from service.settings.setting_sources import load_settings
+from service.settings.settings import SettingsError
 from tests.builders import write_keys
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.journey.test_start import run, the_line
 
 PAGE, OTHER, KEY = "https://app.example", "https://other.example", "cen_key"
 BODY = {"input": "a text"}
@@ -91,5 +93,7 @@ def test_without_the_setting_no_other_page_may_read_anything(server: LiveServer)
 
 
 @pytest.mark.parametrize("origins", ["https://app.example/", "app.example", "null", "*,https://a.example", ""])
-def test_what_is_no_origin_stops_the_start(origins: str, tmp_path: Path) -> None:
-    assert "--allowed-origins" in the_line(run("serve", "--port", "0", "--allowed-origins", origins))
+def test_what_is_no_origin_stops_the_start(origins: str) -> None:
+    settings = load_settings({"allowed_origins": origins}, {})
+    with pytest.raises(SettingsError, match="--allowed-origins"):
+        create_app(settings, HostedFront(settings))

@@ -18,7 +18,11 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from walk(value, f"{path}/{i}")
 
 
-def errors_of(value: Any, schema: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    """What a JSON value breaks of a schema of an OpenAPI 3.1 document."""
-    whole = {"components": document["components"], **schema}
-    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]
+def validator_of(document: dict[str, Any], kind: Any = jsonschema.Draft202012Validator) -> Any:
+    """A validator that knows the components of an OpenAPI document, 3.1 without a `kind`."""
+    return kind({"components": document["components"]})
+
+
+def errors_of(value: Any, schema: dict[str, Any], validator: Any) -> list[str]:
+    """What a JSON value breaks of a schema of the validator's document."""
+    return [error.message for error in validator.evolve(schema=schema).iter_errors(value)]

@@ -3,10 +3,9 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pytest
 from openapi_spec_validator import validate
 
 from schemas.endpoints.embed import COHERE_INPUT_TYPES
@@ -15,9 +14,10 @@ from service.http.route_table import ROUTES
 from service.openapi import build, render
 from service.statuses import CODES, REASONS
 from tests.conftest import ROOT
-from tests.schemas.document_nodes import errors_of, walk
+from tests.schemas.document_nodes import errors_of, validator_of, walk
 
 DOCUMENT = build()
+VALIDATOR = validator_of(DOCUMENT)
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 OBJECTS = {name: schema for name, schema in SCHEMAS.items() if "properties" in schema}
 REQUESTS = {name: schema for name, schema in OBJECTS.items() if schema["additionalProperties"] is False}
@@ -46,13 +46,6 @@ def contents() -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"{name} {status}", content
 
 
-NAMED_EXAMPLES = [
-    pytest.param(content["schema"], example["value"], id=f"{where} {name}")
-    for where, content in contents()
-    for name, example in content.get("examples", {}).items()
-]
-
-
 def test_the_committed_file_is_the_document() -> None:
     assert (ROOT / "openapi.json").read_bytes() == render(), "write it again: make openapi"
 
@@ -67,9 +60,10 @@ def test_the_version_is_that_of_the_package() -> None:
     assert DOCUMENT["info"]["version"] == project["version"]
 
 
-@pytest.mark.parametrize(("schema", "value"), NAMED_EXAMPLES)
-def test_every_named_example_validates_against_its_schema(schema: dict[str, Any], value: Any) -> None:
-    assert errors_of(value, schema, DOCUMENT) == []
+def test_every_named_example_validates_against_its_schema() -> None:
+    for where, content in contents():
+        for name, example in content.get("examples", {}).items():
+            assert errors_of(example["value"], content["schema"], VALIDATOR) == [], (where, name)
 
 
 def test_the_examples_cover_every_form_of_request() -> None:
@@ -77,55 +71,56 @@ def test_the_examples_cover_every_form_of_request() -> None:
     assert {"input", "messages", "inputs", "texts", "images", "instruction"} <= forms
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_every_property_has_a_description(name: str) -> None:
-    assert [p for p, schema in OBJECTS[name]["properties"].items() if not schema.get("description")] == []
+def properties(objects: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, schema in objects.items():
+        yield from ((f"{name}.{key}", one) for key, one in schema["properties"].items())
 
 
-@pytest.mark.parametrize("name", REQUESTS)
-def test_every_request_property_has_an_example(name: str) -> None:
-    assert [p for p, schema in REQUESTS[name]["properties"].items() if not schema.get("examples")] == []
+def test_every_property_has_a_description_and_of_a_request_an_example() -> None:
+    assert [where for where, schema in properties(OBJECTS) if not schema.get("description")] == []
+    assert [where for where, schema in properties(REQUESTS) if not schema.get("examples")] == []
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_every_property_example_validates(name: str) -> None:
-    for schema in OBJECTS[name]["properties"].values():
+def test_every_property_example_validates() -> None:
+    for where, schema in properties(OBJECTS):
         for example in schema.get("examples", ()):
-            assert errors_of(example, schema, DOCUMENT) == []
+            assert errors_of(example, schema, VALIDATOR) == [], where
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_component_is_titled_and_described(name: str) -> None:
-    assert SCHEMAS[name]["title"] == name
-    assert SCHEMAS[name]["description"]
+def test_every_component_is_titled_and_described() -> None:
+    assert [name for name, schema in SCHEMAS.items() if schema["title"] != name or not schema["description"]] == []
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_no_type_is_anonymous(name: str) -> None:
+def below(schemas: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each object below these components, with the component's name and its path there."""
+    for name in schemas:
+        yield from ((name, path, node) for path, node in walk(SCHEMAS[name]))
+
+
+def test_no_type_is_anonymous() -> None:
     """Objects, enums and unions below a component are references; a discriminator's one value is all that is inline."""
-    for path, node in walk(SCHEMAS[name]):
+    for name, path, node in below(SCHEMAS):
         if path == "" or path.endswith(("/properties", "/discriminator")):
             continue
         is_tag = name in TAGGED and path == f"/properties/{TAGGED[name]}"
         inline = ("enum" in node and not is_tag) or "oneOf" in node or "properties" in node
-        assert not inline, path
-        assert node.get("type") != "object", path
+        assert not inline, (name, path)
+        assert node.get("type") != "object", (name, path)
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_no_object_has_a_property_of_its_own_name(name: str) -> None:
+def test_no_object_has_a_property_of_its_own_name() -> None:
     """Generators name a variable after each, and then one variable has two types."""
-    assert re.sub("(?<!^)(?=[A-Z])", "_", name).lower() not in OBJECTS[name]["properties"]
+    for name, schema in OBJECTS.items():
+        assert re.sub("(?<!^)(?=[A-Z])", "_", name).lower() not in schema["properties"]
 
 
 ANY_OF = ("MessageOrConversation",)
 """Of a `oneOf` whose branches name one type twice, typescript-fetch imports it twice and does not compile."""
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_unions_are_one_of_with_named_branches_and_at_most_one_array(name: str) -> None:
-    for path, node in walk(SCHEMAS[name]):
-        assert "anyOf" not in node or name in ANY_OF, path
+def test_unions_are_one_of_with_named_branches_and_at_most_one_array() -> None:
+    for name, path, node in below(SCHEMAS):
+        assert "anyOf" not in node or name in ANY_OF, (name, path)
         branches = node.get("oneOf") or node.get("anyOf", [])
         assert all("$ref" in branch or "title" in branch for branch in branches), path
         resolved = [SCHEMAS[b["$ref"].rsplit("/", 1)[1]] if "$ref" in b else b for b in branches]
@@ -135,31 +130,29 @@ def test_unions_are_one_of_with_named_branches_and_at_most_one_array(name: str) 
         assert all("oneOf" not in array["items"] for array in arrays), path
 
 
-@pytest.mark.parametrize("name", REQUESTS)
-def test_requests_have_neither_default_nor_null(name: str) -> None:
-    for path, node in walk(REQUESTS[name]):
+def test_requests_have_neither_default_nor_null() -> None:
+    for name, path, node in below(REQUESTS):
         if not path.endswith("/properties"):
-            assert "default" not in node, path
-            assert "null" not in json.dumps(node.get("type", "")), path
+            assert "default" not in node, (name, path)
+            assert "null" not in json.dumps(node.get("type", "")), (name, path)
 
 
-@pytest.mark.parametrize("name", sorted(set(OBJECTS) - set(REQUESTS)))
-def test_answers_are_open_and_say_what_is_always_sent(name: str) -> None:
-    assert OBJECTS[name]["additionalProperties"] is True
-    assert OBJECTS[name].get("required") or name in ("CohereEmbedVectors", "TeiModelType")
-    assert not any("default" in p for p in OBJECTS[name]["properties"].values())
+def test_answers_are_open_and_say_what_is_always_sent() -> None:
+    for name in set(OBJECTS) - set(REQUESTS):
+        assert OBJECTS[name]["additionalProperties"] is True, name
+        assert OBJECTS[name].get("required") or name in ("CohereEmbedVectors", "TeiModelType")
+        assert not any("default" in p for p in OBJECTS[name]["properties"].values()), name
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_numbers_have_a_format_and_enums_a_type(name: str) -> None:
-    for path, node in walk(SCHEMAS[name]):
+def test_numbers_have_a_format_and_enums_a_type() -> None:
+    for name, path, node in below(SCHEMAS):
         kinds = node.get("type", "")
         if path.endswith("/properties"):
             continue
         if "integer" in kinds or "number" in kinds:
-            assert node["format"] in ("int32", "int64", "float"), path
+            assert node["format"] in ("int32", "int64", "float"), (name, path)
         if "enum" in node:
-            assert node["type"] == "string", path
+            assert node["type"] == "string", (name, path)
 
 
 def test_every_reference_leads_somewhere_and_no_component_is_left_over() -> None:

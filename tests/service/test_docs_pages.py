@@ -1,6 +1,7 @@
 """`docs/settings.md` and `docs/metrics.md` are what the code declares, and link to files that exist."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -10,7 +11,7 @@ from service.settings.settings import FIELDS
 from tests.conftest import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = {"settings": render_settings, "metrics": render_metrics}
+PAGES = {"settings": cache(render_settings), "metrics": cache(render_metrics)}
 
 
 @pytest.mark.parametrize("page", PAGES)
