@@ -24,7 +24,7 @@ from tests.stream_client import StreamClient, exchange
 NUM_LINES = 128
 """Lines of a stream under way at once."""
 MAX_LINE_BYTES = 1 << 18
-IDLE_S, LINE_S = 2.5, 1.0
+IDLE_S, LINE_S = 1.5, 1.0
 FLAGS = {
     "--model": str(CHECKPOINT),
     "--max-stream-lines": str(NUM_LINES),
@@ -303,8 +303,8 @@ def test_blank_lines_keep_a_stream_open(streaming: Streaming) -> None:
 
 
 def test_a_line_waits_no_longer_than_its_request_may(streaming: Streaming) -> None:
-    with streaming.open("", f"{BEARER}\r\nx-request-timeout: 2") as client:
-        with slowed(streaming.faults, 4) as slowing:
+    with streaming.open("", f"{BEARER}\r\nx-request-timeout: 1.5") as client:
+        with slowed(streaming.faults, 2.5) as slowing:
             client.send({"input": "too late"})
             late = client.read()
         while slowing.exists():
