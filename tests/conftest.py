@@ -38,6 +38,28 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{num} tests skipped: {reason.removeprefix('Skipped: ')}")
 
 
+UNITS = {
+    **{f"tests/journey/test_{name}.py": "builtin" for name in ("builtin", "from_vllm", "int8", "recipes", "reference")},
+    **dict.fromkeys(("tests/ingest/", "tests/models/over_http/", "tests/models/part_order/test_other"), "builtin"),
+    **dict.fromkeys(("tests/journey/", "tests/service/http/", "tests/models/golden/"), "server"),
+    **dict.fromkeys(("tests/models/text/test_late_chunking", "tests/models/part_order/test_qwen3_vl"), "server"),
+}
+"""Files that ask the servers of the session, by how their paths begin; those of one unit are one worker's."""
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By file, but for `UNITS`: each server that many ask is started once. Nearly all slow tests have their own."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByUnit(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            units = (unit for start, unit in UNITS.items() if nodeid.startswith(start))
+            return next(units, super()._split_scope(nodeid))
+
+    return ByUnit(config, log) if config.getoption("markexpr") == "not slow" else None
+
+
 collect_ignore = ["clients"]
 """Run by `make clients`, each client's tests in an environment of their own."""
 

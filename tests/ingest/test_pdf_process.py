@@ -60,8 +60,8 @@ def test_a_file_is_sent_to_its_process_once(
 def test_a_page_without_end_ends_and_the_next_is_read(
     process: PdfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf_process, "DEADLINE_S", 2.0)
-    for content, words in ((endless(), "within 2 s"), (boundless(), "The PDF cannot be read")):
+    monkeypatch.setattr(pdf_process, "DEADLINE_S", 1.0)
+    for content, words in ((endless(), "within 1 s"), (boundless(), "The PDF cannot be read")):
         with pytest.raises(FileError, match=words):
             process.render(PageImage(written(tmp_path, content), 1, 612, 792), MAX_PIXELS)
     assert process.num_pages(written(tmp_path, pdf(2), "b.pdf")) == 2

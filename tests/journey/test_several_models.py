@@ -122,6 +122,7 @@ def twins(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
     assert not list(Path("/dev/shm").glob(f"cenote-towers-{server.process.pid}"))
 
 
+@pytest.mark.slow
 def test_two_embedders_want_a_name(twins: LiveServer) -> None:
     server = twins
     error = refused(server, "/v1/embeddings", {"input": "x"})
@@ -131,6 +132,7 @@ def test_two_embedders_want_a_name(twins: LiveServer) -> None:
     assert server.engine_pid("one") != server.engine_pid("two")
 
 
+@pytest.mark.slow
 def test_an_image_is_encoded_once_for_models_with_one_tower(twins: LiveServer) -> None:
     assert "one and two have the same vision tower" in twins.log.read_text()
     body = {"inputs": [{"content": [image_part(image(77))]}]}

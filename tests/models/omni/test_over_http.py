@@ -16,6 +16,8 @@ from tests.models.omni.checkpoints import DOCUMENT, QUERY, make_checkpoint
 from tests.models.omni.media import Film, drawn, for_reference, sound
 from tests.models.omni.reference import Reference
 
+pytestmark = pytest.mark.slow
+
 V1, V2 = "/v1/embeddings", "/v2/embed"
 ENCODES, HITS = "cenote_vision_encodes_total", "cenote_encoder_cache_hits_total"
 

@@ -162,7 +162,6 @@ def of_weights(make: Callable[[Path], Path], *, looks_up: bool) -> Model:
         bad=(broken, 1, {"sparse": {"indices": [], "values": []}, "sparse_tokens": {}}),
         too_large={"texts": list(TEXTS)},
         flags=("--max-features-bytes", str(MAX_SPARSE_BYTES), "--result-cache-bytes", str(1 << 20)),
-        is_slow=looks_up,
     )
 
 
@@ -406,7 +405,7 @@ MODELS: dict[str, Model] = {
     "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),
     "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
-    "clip": towers("clip", card={"dimensions": 24, "image_embeds_width": 24}, is_slow=False),
+    "clip": towers("clip", card={"dimensions": 24, "image_embeds_width": 24}),
     "siglip2-naflex": towers("siglip2-naflex", card={"dimensions": 48, "image_embeds_width": 48}),
     "potion": static("potion", TEXTS[:4], normalize=True, max_tokens=512),
     "static-retrieval": static("static-retrieval", FEW, normalize=False, max_tokens=32768),

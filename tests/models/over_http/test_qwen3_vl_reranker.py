@@ -13,6 +13,8 @@ from tests.conftest import TOLERANCE, LiveServer, data_uri, frames_part, image, 
 from tests.models.over_http.models import NOT_OF_RERANKERS
 from tests.models.over_http.running import is_said, refusal
 
+pytestmark = pytest.mark.slow
+
 ORACLE = Path(__file__).parents[1] / "reranker" / "oracle"
 ALL = {case["name"]: case for case in json.loads((ORACLE / "oracle.json").read_text())}
 CASES = [case for name, case in ALL.items() if name not in ("special_words", "nothing_in_it")]

@@ -31,7 +31,7 @@ from tests.models.text.texts import SENTENCES, TEXTS
 PREFIX = "passage: "
 SHORT = 48
 """Tokens of the short window."""
-FAMILIES = {"xlm-roberta": "xlm_roberta", "modernbert": "modernbert", "decoder": "llama", "short": "short"}
+FAMILIES = {"xlm-roberta": "xlm_roberta", "short": "short"}
 """Those that are asked over HTTP, each an engine; all others go through its runner."""
 NAMES = tuple(FAMILIES)
 MEAN = sorted(name for name, recipe in RECIPES.items() if recipe.pooling == "mean")
@@ -188,7 +188,7 @@ def test_the_same_tokens_in_other_chunks_are_another_prompt(many: Many, name: st
 
 
 @pytest.mark.parametrize(
-    ("name", "chunks", "most", "least_windows"), [("short", CHUNKS, SHORT, 4), ("modernbert", CHUNKS * 6, 512, 3)]
+    ("name", "chunks", "most", "least_windows"), [("short", CHUNKS, SHORT, 4), ("xlm-roberta", CHUNKS * 6, 512, 3)]
 )
 def test_a_long_text_goes_through_the_model_in_windows(
     many: Many, name: str, chunks: list[str], most: int, least_windows: int

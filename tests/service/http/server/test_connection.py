@@ -192,6 +192,7 @@ def until_others_have_ended(server: LiveServer) -> None:
     until(lambda: say(server, GET.replace(b"/livez", b"/v1/models") + b"\r\n").status == 200, "an answer", 30)
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: LiveServer) -> None:
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
