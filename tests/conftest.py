@@ -5,6 +5,7 @@ oracle's weights.
 """
 
 import base64
+import gc
 import io
 import os
 import re
@@ -29,6 +30,15 @@ from tests.at_start.environ import customized_environ
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Before torch is imported. Workers share the cores, and libgomp's threads spin for one that has none.
     os.environ["OMP_NUM_THREADS"] = "1"
+
+
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave all that is imported out of all garbage collections: each would look through it, for half a second."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
