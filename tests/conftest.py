@@ -52,9 +52,10 @@ UNITS = {
     **{f"tests/journey/test_{name}.py": "builtin" for name in ("builtin", "from_vllm", "int8", "recipes", "reference")},
     **dict.fromkeys(("tests/ingest/", "tests/models/over_http/", "tests/models/part_order/test_other"), "builtin"),
     **dict.fromkeys(("tests/journey/", "tests/service/http/", "tests/models/golden/"), "server"),
+    **dict.fromkeys(("tests/test_house", "tests/test_architecture"), "house"),
     **dict.fromkeys(("tests/models/text/test_late_chunking", "tests/models/part_order/test_qwen3_vl"), "server"),
 }
-"""Files that ask the servers of the session, by how their paths begin; those of one unit are one worker's."""
+"""Files that share what is made once in a process, by how their paths begin: those of a unit are one worker's."""
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)

@@ -4,12 +4,14 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.house.figures import nodes, parsed
 
 MAX_LINES = 400
 SERVED = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native")
@@ -69,7 +71,7 @@ def test_no_file_outgrows_its_concept() -> None:
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [str(path) for path in sources() if path.read_text().strip() and not ast.get_docstring(parse(path))]
+    silent = [str(path) for path in sources() if path.read_text().strip() and not ast.get_docstring(parsed(path))]
     assert silent == []
 
 
@@ -129,13 +131,12 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
     assert whole == set()
 
 
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(), str(path))
-
-
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(parse(path)):
+@cache
+def imports(path: Path) -> list[str]:
+    names = []
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            names.append(node.module)
+    return names

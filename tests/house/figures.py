@@ -23,6 +23,12 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Each node of a file."""
+    return [*ast.walk(parsed(path))]
+
+
 def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -50,7 +56,7 @@ def fields(class_name: str) -> int:
 def classes(*folders: str) -> Iterator[tuple[str, ast.ClassDef]]:
     """Each class that is defined in these folders, with its file."""
     for path in sources(*folders):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 yield relative(path), node
 
@@ -67,7 +73,7 @@ def optionals() -> Counter[str]:
     """Fields and parameters of `service` that may be None, by room."""
     counts: Counter[str] = Counter()
     for path in sources("service"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             annotation = node.annotation if isinstance(node, ast.AnnAssign | ast.arg) else None
             last = annotation.right if isinstance(annotation, ast.BinOp) else annotation
             is_optional = last is not annotation and isinstance(last, ast.Constant) and last.value is None
@@ -82,7 +88,7 @@ def model_checks() -> list[str]:
         f"{relative(path)}: {ast.unparse(node)}"
         for path in sources("service")
         if not relative(path).startswith("service/model/")
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
         if models & {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
     ]
@@ -100,7 +106,7 @@ def room_circles() -> list[list[str]]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in names:
@@ -130,7 +136,7 @@ def _code_lines(path: Path) -> int:
     lines = {number for number, line in enumerate(stripped, 1) if line and not line.startswith("#")}
     texts = [
         node
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
     return len(lines - {line for node in texts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)})
