@@ -80,14 +80,15 @@ CHECKPOINT = ORACLE / "checkpoint"
 
 MODEST = (
     *("--dtype", "float32", "--threads", "1", "--lame-duck-s", "0", "--result-cache-bytes", "0"),
-    *("--prefix-cache-bytes", "0", "--known-answer-s", "3600"),
+    *("--prefix-cache-bytes", "0", "--known-answer-s", "3600", "--decode-workers", "1"),
 )
 """One thread: several servers share two cores, and threads that wait for each other's turn cost more than they give.
 
 No lame duck: nobody routes to these servers, and each would take 10 s longer to stop. No result cache: who asks twice
 here means to have it computed twice; a test of that cache says so with a flag of its own. No prefix cache: a prompt by
 itself has the same bits each time. The known question is asked at the start and not again: it would be counted among
-the steps that a test counts, and a request that shares its step with it has other bits.
+the steps that a test counts, and a request that shares its step with it has other bits. One decoder's process, and one
+for small images: each takes a third of a second to start.
 """
 SERVER_FLAGS = "TEST_SERVER_FLAGS"
 """Environment variable with flags for every server that is started, such as `--fronts 2`."""

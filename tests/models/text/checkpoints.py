@@ -3,9 +3,11 @@
 The weights are random, norms and biases included, so that no path of a forward can hide behind a zero or a one.
 """
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -252,9 +254,24 @@ def make_checkpoint(name: str, folder: Path) -> Path:
 
     Args:
         name: one of `RECIPES`.
-        folder: where to write; it is made.
+        folder: where to write; it is made, and one beside it with the transformer alone.
     """
-    recipe, stock = RECIPES[name], folder.parent / f"{folder.name}-stock"
+    made = Path(PLACE.name) / name
+    if MADE.get(name) is not RECIPES[name]:
+        shutil.rmtree(made, ignore_errors=True)
+        MADE[name] = RECIPES[name]
+        _make(MADE[name], made / "checkpoint", made / "stock")
+    shutil.copytree(made / "checkpoint", folder, dirs_exist_ok=True)
+    shutil.copytree(made / "stock", folder.parent / f"{folder.name}-stock", dirs_exist_ok=True)
+    return folder
+
+
+PLACE = TemporaryDirectory(prefix="checkpoints-")
+MADE: dict[str, Recipe] = {}
+"""Recipes whose checkpoints are there: many tests ask for the same."""
+
+
+def _make(recipe: Recipe, folder: Path, stock: Path) -> None:
     tokenizer = recipe.tokenizer()
     torch.manual_seed(20261121)
     config = recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()})
@@ -265,7 +282,6 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     sentence_transformer(recipe, stock, SIZES["hidden_size"]).save_pretrained(str(folder))
     for edit in recipe.released:
         edit(folder)
-    return folder
 
 
 def randomize(model: torch.nn.Module) -> None:
