@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from service.cli import main
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key
 from service.front.admission.shared_table import SharedTable
@@ -240,14 +241,15 @@ def test_a_file_that_is_not_one_of_keys_stops_the_start(tmp_path: Path) -> None:
     assert "line 1" in ended.stderr
 
 
-def test_a_new_key_opens_with_the_line_that_comes_with_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "service", "key", "new", "acme", "--max-requests-per-s", "5"]
-    made = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, timeout=60)
-    key = made.stderr.split()[-1]
-    assert key not in made.stdout
-    (tmp_path / "keys").write_text(made.stdout)
+def test_a_new_key_opens_with_the_line_that_comes_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["key", "new", "acme", "--max-requests-per-s", "5"])
+    made = capsys.readouterr()
+    key = made.err.split()[-1]
+    assert key not in made.out
+    (tmp_path / "keys").write_text(made.out)
     found = Keyring(tmp_path / "keys", SharedTable.of_one_front()).find(key.encode())
     assert found
     assert (found.tenant.name, found.meter.key.max_requests_per_s) == ("acme", 5.0)
-    refused = subprocess.run([*command[:-3], "a b"], cwd=ROOT, env=plain_environ(), capture_output=True, timeout=60)
-    assert refused.returncode == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["key", "new", "a b"])
