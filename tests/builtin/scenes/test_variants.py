@@ -18,7 +18,7 @@ KEPT: dict[Kind, set[Aspect]] = {
 
 def families(kind: Kind) -> list[list[Scene]]:
     rng = np.random.default_rng(4)
-    return [hard_family(kind, 3, rng, held_out=True) for _ in range(20)]
+    return [hard_family(kind, 3, rng, held_out=True) for _ in range(8)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

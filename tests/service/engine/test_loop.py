@@ -216,7 +216,7 @@ def test_a_forward_waits_in_vain_no_longer_than_a_moment(engine: LoopRig) -> Non
 
 
 def test_a_wait_that_is_over_at_once_never_waits_for_a_message(engine: LoopRig) -> None:
-    num_waits, done = 100_000, threading.Event()
+    num_waits, done = 30_000, threading.Event()
 
     def wait() -> None:
         for _ in range(num_waits):

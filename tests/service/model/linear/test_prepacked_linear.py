@@ -77,5 +77,6 @@ def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
     assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 44
     assert (filled[10], filled[33], filled[1500]) == (10, 40, 1536)
     whole = {most: whole_rows(most) for most in range(2, 8193)}
-    assert all(number == max(one for one in filled.values() if one <= most) for most, number in whole.items())
+    numbers = {*filled.values()}
+    assert all(number == max(one for one in numbers if one <= most) for most, number in whole.items())
     assert whole_rows(1) == 1
