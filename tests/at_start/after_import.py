@@ -36,7 +36,7 @@ class ChangingFinder(MetaPathFinder):
 
 
 FOREIGN = ("accelerate", "bitsandbytes", "compressed_tensors", "peft", "scipy", "sentencepiece", "sklearn")
-"""Packages of the references, which are not the product's: its processes start without them, and a second sooner."""
+"""Packages of the references, which are not the product's: its processes start without them, as they are installed."""
 sys.modules.update(dict.fromkeys(FOREIGN))  # type: ignore[arg-type]  # None is a module that is not there
 
 FINDER = ChangingFinder()
