@@ -51,8 +51,10 @@ leaves half of them, 3 a third, each the mean of a group at length 1. Pages and 
 vectors are pooled; queries are refused. The vectors are those of sentence-transformers' `HierarchicalTokenPooling`, in
 the order of the text.
 
-ColQwen2.5 and similar models are released as [adapters](#adapters) over a base of their own. A base alone is served as
-well, with the projection that its training began with: its name says what it is.
+ColQwen2.5, ColPali, ColSmol and similar models are released as [adapters](#adapters) over a base of their own. A base
+alone is served as well, with the projection that its training began with: its name says what it is. Where a folder has
+sentence-transformers' modules with a Dense, that is the projection, and the chat template that the files name says what
+stands around a page and a query: the vectors are those of `MultiVectorEncoder`, and else those of colpali-engine.
 
 BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
 number of the query's tokens.
@@ -131,11 +133,6 @@ base's; those of the tokenizer and processor are the adapter's, where it has the
 `~/.cache/cenote/adapters` (`XDG_CACHE_HOME` moves it). Over a quantized base the sum is not quantized again, as peft's
 would be.
 
-A checkpoint that has adapters of several tasks beside its weights, in `adapters/` (jina-embeddings-v5-text a folder
-for each, jina-embeddings-v4 one file for all), is served with one of them: `--model MODEL/adapters/TASK`, where MODEL
-is its folder or hub id, as in `jinaai/jina-embeddings-v5-text-small/adapters/retrieval`. MODEL alone is refused with
-the names of its tasks, since no vector is of its weights alone.
-
 ## Quantized weights
 
 Weights that their makers quantized are dequantized when they are loaded, matrix by matrix, to the dtype that is served:
@@ -160,12 +157,12 @@ is read by rows has to be in floats. Other methods, integers of compressed-tenso
 
 The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights or
 in `adapters/`, quantized weights other than those above, a file that is cut short, rope types that depend on the batch,
-and a `modules.json` without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint
-(`auto_map`) is never run; a decoder that brings some for `AutoModel` and whose config.json has no `is_causal` is
-refused, since nobody then knows which tokens see each other. Tensors that the model does not know end the start too,
-except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of their names",
-...]}` in config.json lets others pass. Where `tokenizer_config.json` and `tokenizer.json` disagree, the former counts,
-as transformers' classes have it.
+and a `modules.json` without Pooling, or with Dense and the like where the model is of neither texts nor pages. Code
+of a checkpoint (`auto_map`) is never run; a decoder that brings some for `AutoModel` and whose config.json has no
+`is_causal` is refused, since nobody then knows which tokens see each other. Tensors that the model does not know end
+the start too, except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of
+their names", ...]}` in config.json lets others pass. Where `tokenizer_config.json` and `tokenizer.json` disagree, the
+former counts, as transformers' classes have it.
 
 The chat template of a Qwen3-VL-Embedding is what its reference makes prompts by: one that joins instruction, texts and
 images otherwise is refused, with what it writes. A folder without any has the family's.
@@ -211,8 +208,7 @@ def _told(one: Used) -> tuple[str, str]:
     """What config.json says of a model, and what is made of it here."""
     said = [str(name) for name in (one.config.get("model_type"), *(one.config.get("architectures") or ())[:1]) if name]
     here = f"`{one.family}`" if one.family else "; ".join(filter(None, (f"refused: {one.refused}", one.why)))
-    chosen = " by `--family`" if one.chosen else " by `MODEL/adapters/TASK`" if one.tasks else ""
-    return ", ".join(f"`{name}`" for name in said), here + chosen
+    return ", ".join(f"`{name}`" for name in said), here + (" by `--family`" if one.chosen else "")
 
 
 def _section(kind: Kind) -> str:

@@ -19,6 +19,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSequenceClassification,
     ColModernVBertForRetrieval,
+    ColPaliForRetrieval,
     ColQwen2ForRetrieval,
     PreTrainedModel,
     Qwen3VLConfig,
@@ -32,7 +33,8 @@ from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.colbert_modules import PROJECTION, read_token_modules, stanford_projection
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.image_processor import DINOV3, processor_class, read_scaling, read_square
-from service.checkpoint.late.token_projection import find_projection, read_form
+from service.checkpoint.late.page_modules import page_projection
+from service.checkpoint.late.token_projection import CUSTOM, LINEAR, read_form
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.score_modules import read_score_modules
@@ -59,7 +61,7 @@ from service.model.stock.embedding_gemma import EmbeddingGemma
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
-from service.model.stock.tile_vlm import TileVlm
+from service.model.stock.tile_vlm import SquareVlm, TileVlm
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.image_tower import ImageTower
 from service.model.two_tower.two_tower import TwoTower
@@ -70,6 +72,12 @@ for _module in pkgutil.iter_modules(service.model.heads.__path__, "service.model
 
 BARE = {r"^(?:vlm\.|qwen3vl\.)?(?:model\.)?(?=visual\.|language_model\.)": ""}
 """Names of tensors in the forms of ColQwen3's makers, to the stock module's."""
+
+PALIGEMMA = {
+    r"^(?:model\.)*language_model\.(?:model\.)?": "language_model.",
+    r"^(?:model\.)*(?=vision_tower\.|multi_modal_projector\.)": "",
+}
+"""Likewise of ColPali as colpali-engine's releases save it, and older releases of transformers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +133,9 @@ def _colbert(one: Source) -> Model:
     form = colbert_form(CheckpointFiles(one.folder))
     is_among_others = form == "HF_ColBERT"
     backbone = one.text_encoder(elsewhere=(PROJECTION,) if is_among_others else (), masks_tokens=True)
-    configs: Sequence[DenseConfig] = (
-        [stanford_projection(one.folder)]
-        if is_among_others
-        else read_token_modules(one.folder, is_pylates=form == "PyLate").dense
-    )
+    configs: Sequence[DenseConfig] = [stanford_projection(one.folder)]
+    if not is_among_others:
+        configs = read_token_modules(one.folder, is_pylates=form == "PyLate").dense
     modules = DenseModules.of(configs, one.device, backbone.width, is_among_others=is_among_others)
     return Model(backbone, TokensHead(modules))
 
@@ -203,14 +209,21 @@ def _stock_vlm(one: Source, **options: Any) -> Model:
     return pooled_model(StockVlm(stock, one.patches(stock), **options), one.pooling)
 
 
-def _late_vlm(one: Source) -> Model:
-    found = find_projection(one.folder)
-    if found is None:
-        raise ModelError("internal_error", f"{one.folder.name} has no projection of tokens")
-    stock = one.stock(AutoModel, elsewhere=found.tensors, beside=[found.name])
+def _late(
+    one: Source, backbone: Callable[[PreTrainedModel], Backbone], name: str = CUSTOM, **options: Mapping[str, str]
+) -> Model:
+    """A model whose projection stands among its weights, by its name there."""
+    found = page_projection(one.folder, name)
+    elsewhere = (f"{name}.weight", f"{name}.bias")
+    stock = one.stock(AutoModel, elsewhere=elsewhere, beside=[name], **options)
     projection = load_projection(found, one.device, stock.dtype)
-    merge_layer(one.folder, found.name, projection)
-    return Model(StockVlm(stock, one.patches(stock)), TokensHead(Projection.of(projection)))
+    if not found.is_whole:
+        merge_layer(one.folder, name, projection)
+    return Model(backbone(stock), TokensHead(Projection.of(projection)))
+
+
+def _late_tiles(one: Source, kind: type[TileVlm], name: str = CUSTOM, **options: Mapping[str, str]) -> Model:
+    return _late(one, lambda stock: kind.of_checkpoint(one.folder, stock, stock), name, **options)
 
 
 def _colqwen2(one: Source) -> Model:
@@ -221,10 +234,11 @@ def _colqwen2(one: Source) -> Model:
     return Model(backbone, TokensHead(Projection.of(cast(Any, whole).embedding_proj_layer)))
 
 
-def _colmodernvbert(one: Source) -> Model:
-    whole = one.stock(ColModernVBertForRetrieval)
-    head = TokensHead(Projection.of(cast(Any, whole).embedding_proj_layer))
-    return Model(TileVlm.of_checkpoint(one.folder, whole), head)
+def _retrieval(one: Source, stock_class: type[PreTrainedModel], kind: type[TileVlm], **options: Any) -> Model:
+    whole: Any = one.stock(stock_class, **options)
+    return Model(
+        kind.of_checkpoint(one.folder, whole.vlm, whole), TokensHead(Projection.of(whole.embedding_proj_layer))
+    )
 
 
 def _embedding_gemma(one: Source) -> Model:
@@ -271,9 +285,17 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "stock_vlm_plain": lambda one: _stock_vlm(one, counts_plainly=True),
     "stock_vlm_mrope": _stock_vlm,
     "stock_vlm_mrope_of_image": lambda one: _stock_vlm(one, of_image=True),
-    "late_vlm": _late_vlm,
+    "late_vlm": lambda one: _late(one, lambda stock: StockVlm(stock, one.patches(stock))),
+    "late_paligemma": lambda one: _late_tiles(one, SquareVlm, renamed=PALIGEMMA),
+    "late_idefics3": lambda one: _late_tiles(one, TileVlm, LINEAR),
     "colqwen2": _colqwen2,
-    "colmodernvbert": _colmodernvbert,
+    "colmodernvbert": lambda one: _retrieval(one, ColModernVBertForRetrieval, TileVlm),
+    "colpali": lambda one: _retrieval(
+        one,
+        ColPaliForRetrieval,
+        SquareVlm,
+        renamed={old.replace("^", r"^vlm\."): f"vlm.{new}" for old, new in PALIGEMMA.items()},
+    ),
     "embedding_gemma2": _embedding_gemma,
     "two_tower": _two_tower,
     "image_tower": _image_tower,

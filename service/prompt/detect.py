@@ -12,7 +12,6 @@ from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, rer
 from service.checkpoint.sentence_files import check_names
 from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.sentence_settings import check_sizes
-from service.checkpoint.unread_tensors import refuse_unknown_tensors
 from service.checkpoint.weight_files import check_weights, list_weight_files, read_header
 from service.media.resize.image_rule import PixelRule
 from service.prompt.families import FAMILIES
@@ -27,6 +26,8 @@ TYPES = {
 """model_type of config.json to which models these are."""
 OF_TEXT = ("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2", "modular_reranker")
 """Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
+OF_PAGES = ("late_vlm", "late_paligemma", "late_idefics3")
+"""Likewise, but for names."""
 CLASSIFIER_HEAD = re.compile(r"(?:score|classifier|pre_classifier)\.")
 """Beginnings of its tensors' names."""
 
@@ -53,7 +54,8 @@ def load_profile(folder: Path, name: str = "") -> Profile:
     check_ropes(files.config)
     profile = family.make_profile(files)
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
-        refuse_further_modules(folder)
+        if profile.architecture not in OF_PAGES:
+            refuse_further_modules(folder)
         if not profile.is_reranker:
             check_names(files, is_normalized=profile.normalize)
         if profile.images is not None and isinstance(rule := profile.images.pixel_rule, PixelRule):
@@ -61,8 +63,6 @@ def load_profile(folder: Path, name: str = "") -> Profile:
     if profile.architecture == "static" and (folder / JOINED).is_dir():
         raise CheckpointError(f"{folder} has an adapter, and {profile.name} has no layers that it could change")
     check_weights(folder)
-    if profile.architecture != "static":
-        refuse_unknown_tensors(files)
     return profile
 
 

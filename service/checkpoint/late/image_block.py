@@ -75,6 +75,21 @@ class ImageBlock:
         yield from (self.fake, self.whole, *seen, self.fake)
 
 
+@dataclass(frozen=True, slots=True)
+class BareBlock:
+    """The block of an image that is one tile, with nothing around its visual tokens, as PaliGemma has it.
+
+    Attributes:
+        image: stands for one visual token.
+    """
+
+    image: int
+
+    def ids(self, rows: int, columns: int, tile_tokens: int) -> list[int]:
+        """See `ImageBlock.ids`."""
+        return [self.image] * tile_tokens
+
+
 def place(row: int, column: int) -> str:
     """The token that names a tile; both numbers are from 0."""
     return f"<row_{row + 1}_col_{column + 1}>"

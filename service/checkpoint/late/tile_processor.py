@@ -1,6 +1,6 @@
 """The image processor of models that see tiles, read from its file. Both processes read it; it imports no torch.
 
-Source: transformers 5.23 `Idefics3ImageProcessorPil`.
+Source: transformers 5.23 `Idefics3ImageProcessorPil`, `ModernVBertConfig`, `Idefics3Config`.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,12 @@ DEFAULTS: Mapping[str, Any] = {
     "image_std": HALVES,
     **dict.fromkeys(ALWAYS, True),
 }
-VISION: Mapping[str, Any] = {"image_size": 224, "patch_size": 16}
-"""Of the tower, where config.json does not say."""
+TOWERS: Mapping[str, Mapping[str, Any]] = {
+    "modernvbert": {"image_size": 224, "patch_size": 16, "pixel_shuffle_factor": 4},
+    "idefics3": {"image_size": 224, "patch_size": 32, "scale_factor": 2},
+}
+"""By model_type: sizes of the tower and, last, the patches that a visual token joins along a side, where config.json
+does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,21 @@ class TileProcessor:
         return cls(tile, longest, int(found["resample"]))
 
 
+def inner_files(folder: Path) -> CheckpointFiles:
+    """The files, config.json of which is its `vlm_config` where it has one."""
+    return CheckpointFiles(folder, "vlm_config" if "vlm_config" in CheckpointFiles(folder).config else "")
+
+
 def tile_tokens(folder: Path) -> int:
-    """Visual tokens of a tile by config.json: ``(side / patch / pixel_shuffle_factor)²``."""
-    inner = CheckpointFiles(folder, "vlm_config")
-    vision = {**VISION, **inner.section("vision_config")}
+    """Visual tokens of a tile by config.json: ``(side / patch / factor)²``."""
+    inner = inner_files(folder)
+    defaults = TOWERS[str(inner.model_type)]
+    vision, name = {**defaults, **inner.section("vision_config")}, [*defaults][-1]
     side, patch = positive(vision, "image_size"), positive(vision, "patch_size")
-    factor = positive({"pixel_shuffle_factor": 4, **inner.config}, "pixel_shuffle_factor")
+    factor = positive({**defaults, **inner.config}, name)
     if side % (patch * factor):
         raise CheckpointError(
-            f"config.json has image_size {side}, patch_size {patch} and pixel_shuffle_factor {factor}; the first has "
-            "to be a multiple of the others' product"
+            f"config.json has image_size {side}, patch_size {patch} and {name} {factor}; the first has to be a "
+            "multiple of the others' product"
         )
     return (side // (patch * factor)) ** 2

@@ -18,8 +18,8 @@ from service.checkpoint.weight_files import check_plain, list_weight_files, read
 
 TOKENS_PIXELS = 32 * 32
 """Pixels of a visual token."""
-CUSTOM = "custom_text_proj"
-"""colpali-engine's name of the layer."""
+CUSTOM, LINEAR = "custom_text_proj", "linear"
+"""colpali-engine's names of the layer; the second is ColIdefics3's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,14 @@ class TokenProjection:
         files: that hold `name.weight` and `name.bias`, in this order.
         dimensions: numbers of a token's vector: of the layer, or fewer, its first ones.
         width: of a hidden state.
+        is_whole: an adapter's share is in it.
     """
 
     name: str
     files: tuple[Path, Path]
     dimensions: int
     width: int
+    is_whole: bool = False
 
     @property
     def tensors(self) -> tuple[str, str]:
@@ -60,7 +62,34 @@ def find_projection(folder: Path, names: Sequence[str] = (CUSTOM,)) -> TokenProj
     shape = weight.get("shape")
     if not isinstance(shape, list) or len(shape) != 2 or bias.get("shape") != shape[:1]:
         raise CheckpointError(f"{folder} has {name} of the shapes {shape!r} and {bias.get('shape')!r}, no linear layer")
-    return TokenProjection(name, (weight_file, bias_file), *map(int, shape))
+    return TokenProjection(name, (weight_file, bias_file), dimensions=int(shape[0]), width=int(shape[1]))
+
+
+def need_projection(folder: Path, names: Sequence[str]) -> TokenProjection:
+    """The same, which has to be there.
+
+    Raises:
+        CheckpointError: there is none; see `find_projection`.
+    """
+    found = find_projection(folder, names)
+    if found is None:
+        raise CheckpointError(f"{folder} has no linear layer {' or '.join(names)}")
+    return found
+
+
+def check_projection(files: CheckpointFiles, found: TokenProjection, width: int) -> TokenProjection:
+    """The layer, once it is one for states of this width.
+
+    Raises:
+        CheckpointError: it is for others, or config.json masks all vectors but an image's.
+    """
+    if found.width != width:
+        raise CheckpointError(f"{files.folder} has no linear layer {found.name} over the decoder's {width} numbers")
+    if files.config.get("mask_non_image_embeddings"):
+        raise CheckpointError(
+            f"config.json has mask_non_image_embeddings {files.config['mask_non_image_embeddings']!r}; supported: false"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +131,7 @@ def read_form(files: CheckpointFiles) -> tuple[Form, TokenProjection]:
     """
     form, config = FORMS[str(files.model_type)], files.config
     width = positive(files.section("text_config"), "hidden_size")
-    found = find_projection(files.folder, form.projections)
-    if found is None or found.width != width:
-        raise CheckpointError(
-            f"{files.folder} has no linear layer {' or '.join(form.projections)} over the decoder's {width} numbers"
-        )
-    if config.get("mask_non_image_embeddings"):
-        raise CheckpointError(
-            f"config.json has mask_non_image_embeddings {config['mask_non_image_embeddings']!r}; supported: false"
-        )
+    found = check_projection(files, need_projection(files.folder, form.projections), width)
     if not form.size_key or (form.size_key not in config and not form.may_cut):
         return form, found
     size = positive(config, form.size_key)

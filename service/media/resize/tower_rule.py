@@ -25,11 +25,13 @@ class SquareRule:
     """The resize is to a square, whatever the shape was."""
     resample: int
     """Pillow's number of the filter."""
+    patch_size: int = 0
+    """Pixels along one side of a visual token; 0: the whole image is one."""
 
     @property
     def patches(self) -> Patches:
-        """One patch, one token: the whole image."""
-        return Patches(self.side, None)
+        """One patch, one token: the whole image, unless it has patches."""
+        return Patches(self.patch_size, 1) if self.patch_size else Patches(self.side, None)
 
     @property
     def min_pixels(self) -> int:

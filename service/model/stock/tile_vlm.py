@@ -1,7 +1,8 @@
-"""ColModernVBERT as the engine runs it: SigLIP over tiles, ModernBERT over a packed batch.
+"""ColModernVBERT, ColSmol and ColPali as the engine runs them: SigLIP over tiles, text model over a packed batch.
 
 An image's features are of its whole block of tokens: those of its tiles, and the embeddings of the tokens that stand
-between them, which only name rows and columns. So a block is one run of placeholders, and is cached as one.
+between them, which only name rows and columns. So a block is one run of placeholders, and is cached as one. ColPali's
+image is one tile with nothing around it, and every token of a prompt attends to all of them.
 """
 
 import json
@@ -16,9 +17,10 @@ from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.late.image_block import ImageBlock
+from service.checkpoint.image_processor import processor_class, read_square
+from service.checkpoint.late.image_block import BareBlock, ImageBlock
 from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
-from service.model.backbone import Backbone, Needs, Probe, Tower
+from service.model.backbone import Backbone, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
@@ -33,18 +35,26 @@ class TileVlm(Backbone):
     """A `Backbone`.
 
     Args:
-        retrieval: transformers' own.
+        stock: transformers' own.
+        whole: the stock module with a head of its own, which the known-answer check runs; `stock` where it has none.
         processor: of the checkpoint.
         block: the tokens around tiles.
         num_tile_tokens: visual tokens of a tile.
     """
 
+    parts = ("vision_model", "connector", "text_model")
+    """Names of the stock module's tower, of what brings its states to the text model's width, and of the latter."""
+
     def __init__(
-        self, retrieval: PreTrainedModel, processor: TileProcessor, block: ImageBlock, num_tile_tokens: int
+        self,
+        stock: PreTrainedModel,
+        whole: PreTrainedModel,
+        processor: TileProcessor,
+        block: ImageBlock | BareBlock,
+        num_tile_tokens: int,
     ) -> None:
-        self._retrieval = cast(Any, retrieval)
-        self._vlm: Any = self._retrieval.vlm
-        self._text: Any = self._vlm.text_model
+        self._vlm, self._whole = cast(Any, stock), cast(Any, whole)
+        self._vision, self._connector, self._text = (getattr(self._vlm, name) for name in self.parts)
         self._text.config._attn_implementation = PACKED
         self._processor, self._block, self._tile_tokens = processor, block, num_tile_tokens
         self.width: int = self._text.config.hidden_size
@@ -53,16 +63,16 @@ class TileVlm(Backbone):
         self.patch_size = processor.tile
 
     @classmethod
-    def of_checkpoint(cls, folder: Path, retrieval: PreTrainedModel) -> "TileVlm":
+    def of_checkpoint(cls, folder: Path, stock: PreTrainedModel, whole: PreTrainedModel) -> "TileVlm":
         """With what the folder says of tiles."""
         processor = TileProcessor.read(CheckpointFiles(folder))
         block = ImageBlock.read(folder, -(-processor.longest // processor.tile))
-        return cls(retrieval, processor, block, tile_tokens(folder))
+        return cls(stock, whole, processor, block, tile_tokens(folder))
 
     @property
     def tower(self) -> Tower:
         """All that features are made of: tower, connector, and the embeddings of the tokens between tiles."""
-        parts = torch.nn.ModuleList([self._vlm.vision_model, self._vlm.connector, self._embeddings])
+        parts = torch.nn.ModuleList([self._vision, self._connector, self._embeddings])
         config_json = json.dumps([self._vlm.config.to_dict(), str(self._processor), str(self._block)], default=str)
         return Tower(parts, config_json, self.width, self.dtype)
 
@@ -77,12 +87,12 @@ class TileVlm(Backbone):
         tiles, (rows, columns) = self._tiles(pixels)
         ids = torch.tensor(self._block.ids(rows, columns, self._tile_tokens), device=self.device)
         features = self._embeddings(ids)
-        seen = [self._vlm.connector(self._see(few)) for few in torch.split(tiles, TILES_AT_ONCE)]
+        seen = [self._connector(self._see(few)) for few in torch.split(tiles, TILES_AT_ONCE)]
         features[ids == self._block.image] = torch.cat(seen).flatten(0, 1).to(features.dtype)
         return cast(torch.Tensor, features)
 
     def _see(self, tiles: torch.Tensor) -> torch.Tensor:
-        states: torch.Tensor = self._vlm.vision_model(pixel_values=tiles.to(self.dtype)).last_hidden_state
+        states: torch.Tensor = self._vision(pixel_values=tiles.to(self.dtype)).last_hidden_state
         return states
 
     def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
@@ -110,6 +120,7 @@ class TileVlm(Backbone):
             inputs_embeds=hidden[None],
             position_ids=batch.position_ids[:, tokens].to(self.device),
             attention_mask=None,
+            use_cache=False,  # with a cache, packing would be off and prompts would attend to each other
             packing=plan.groups,
         ).last_hidden_state[0]
         return States(rows, [lengths[i] for i in plan.order], plan.order)
@@ -124,14 +135,15 @@ class TileVlm(Backbone):
             pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
             num = len(self._block.ids(rows, columns, self._tile_tokens))
             ids = [*words, *[self._block.image] * num, *others]
-            return Probe(TokenPlan(ids), pixels, len(words), num, (1, rows, columns))
+            units = self._processor.tile // self.patch_size
+            return Probe(TokenPlan(ids), pixels, len(words), num, (1, rows * units, columns * units))
 
         pages = [page(1, 2)] if self._processor.longest > self._processor.tile else []
         return [*pages, page(1, 1), Probe(TokenPlan([*words, *others[:6]])), Probe(TokenPlan(others))]
 
     @torch.inference_mode()
-    def stock_run(self, probe: Probe) -> torch.Tensor:
-        """All of the stock module's own: tower, scatter, masks, layers, projection, norm."""
+    def stock_run(self, probe: Probe) -> StockRun:
+        """All of the stock module's own: tower, scatter, masks, layers; projection and norm, where it has them."""
         ids, inputs = list(probe.plan.ids), dict[str, torch.Tensor]()
         if probe.pixels is not None:
             tiles, (rows, columns) = self._tiles(torch.from_numpy(probe.pixels))
@@ -139,8 +151,33 @@ class TileVlm(Backbone):
             ids[probe.offset : probe.offset + probe.num_tokens] = block
             inputs["pixel_values"] = tiles[None].to(self.dtype)
         tokens = torch.tensor([ids], device=self.device)
+        return self._run(input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs)
+
+    def _run(self, **inputs: torch.Tensor) -> StockRun:
         with stock_attention("sdpa", self._text.config):
-            vectors: torch.Tensor = self._retrieval(
-                input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs
-            ).embeddings[0]
-        return vectors
+            if self._whole is not self._vlm:
+                return cast(torch.Tensor, self._whole(**inputs).embeddings[0])
+            states: torch.Tensor = self._vlm(**inputs).last_hidden_state[0]
+        return States(states, [len(states)])
+
+
+class SquareVlm(TileVlm):
+    """PaliGemma: every image is one square of the tower's size."""
+
+    parts = ("vision_tower", "multi_modal_projector", "language_model")
+
+    @classmethod
+    def of_checkpoint(cls, folder: Path, stock: PreTrainedModel, whole: PreTrainedModel) -> "SquareVlm":
+        """With what the folder says of the square."""
+        found, config = read_square(folder, processor_class(folder)), cast(Any, stock).config
+        patch = config.vision_config.patch_size
+        processor = TileProcessor(found.side, found.side, found.resample)
+        made = cls(stock, whole, processor, BareBlock(config.image_token_id), (found.side // patch) ** 2)
+        made.patch_size = patch
+        return made
+
+    def _run(self, **inputs: torch.Tensor) -> StockRun:
+        """All of a prompt is a prefix, by its types of tokens."""
+        if "pixel_values" in inputs:
+            inputs["pixel_values"] = inputs["pixel_values"][0]
+        return super()._run(token_type_ids=torch.zeros_like(inputs["input_ids"]), **inputs)

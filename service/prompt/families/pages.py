@@ -1,11 +1,11 @@
-"""Late interaction over pages and queries: ColQwen3, in the forms of three makers, and ColModernVBERT.
+"""Late interaction over pages and queries: ColQwen3, in the forms of three makers, ColModernVBERT and ColSmol.
 
 Every token has a vector, those of the template too, as in the references, which mask padding and nothing else. ColQwen3
-is Qwen3-VL, whose positions see the image; ColModernVBERT a SigLIP tower over tiles and ModernBERT. ColQwen2 stands
-with Qwen2-VL's families.
+is Qwen3-VL, whose positions see the image; ColModernVBERT and ColSmol see tiles by a SigLIP tower, before ModernBERT or
+a causal Llama. ColQwen2 stands with Qwen2-VL's families, ColPali in a module of its own.
 
 Source: `service/checkpoint/late/token_projection.py` names ColQwen3's; transformers 5.23 `ColModernVBertForRetrieval`
-and `ColModernVBertProcessor`.
+and `ColModernVBertProcessor`; colpali-engine 0.3.18 `ColIdefics3` and `ColIdefics3Processor`.
 """
 
 from dataclasses import replace
@@ -13,23 +13,40 @@ from dataclasses import replace
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.image_block import ImageBlock
-from service.checkpoint.late.tile_processor import VISION, TileProcessor, tile_tokens
-from service.checkpoint.late.token_projection import TOKENS_PIXELS, Form, find_projection, read_form
+from service.checkpoint.late.page_modules import read_projection
+from service.checkpoint.late.tile_processor import TOWERS, TileProcessor, inner_files, tile_tokens
+from service.checkpoint.late.token_projection import (
+    LINEAR,
+    TOKENS_PIXELS,
+    Form,
+    find_projection,
+    read_form,
+)
 from service.media.resize.image_rule import PixelRule
 from service.media.resize.tile_rule import TilePatches, TileRule
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
-from service.prompt.piece import TextPiece, TokenPiece
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.page_profile import INPUT_TYPES, of_pages, query_ends, query_prefix
-from service.prompt.profile.profile import ImageProfile, Profile
-from service.prompt.profile.qwen2_vl_files import processor_pixels, special_tokens
-from service.prompt.templates.page_or_query import PageOrQuery
+from service.prompt.profile.page_profile import (
+    INPUT_TYPES,
+    NUM_QUERY_ENDS,
+    chat_layout,
+    engines_background,
+    make_pages,
+    of_pages,
+    page_layout,
+    query_ends,
+    query_prefix,
+)
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.qwen2_vl_files import processor_pixels
 
-BEGIN, END = "<|begin_of_text|>", "<end_of_utterance>"
-"""Where the vocabulary has no `BEGIN`, it is text."""
-PAGE_PROMPT = f"{BEGIN}User:<image>Describe the image.{END}\nAssistant:"
-IMAGE_ID = 50_407
-"""Transformers' default for `<image>` where config.json has none."""
+END = "<end_of_utterance>"
+PAGE_PROMPT, SMOL_PROMPT = (
+    f"{begin}User:<image>Describe the image.{END}\nAssistant:" for begin in ("<|begin_of_text|>", "<|im_start|>")
+)
+"""Where the vocabulary has not the token that they begin with, it is text."""
+IMAGE_IDS = {"modernvbert": 50_407, "idefics3": 128_257}
+"""Transformers' defaults for `<image>` where config.json has none."""
 PIXEL_RULE = PixelRule(factor=32, min_pixels=65_536, max_pixels=16_777_216, max_aspect=200)
 """Of transformers' processor for Qwen3-VL, where a checkpoint's files do not say."""
 MAX_TOKENS = 32_768
@@ -43,25 +60,67 @@ def make_colmodernvbert(files: CheckpointFiles) -> Profile:
     Raises:
         CheckpointError: files are missing, damaged or in disagreement; or tower or encoder are others.
     """
-    inner = CheckpointFiles(files.folder, "vlm_config")
-    text = inner.section("text_config")
-    types = (inner.model_type, text.get("model_type"), inner.section("vision_config").get("model_type"))
-    if types != ("modernvbert", "modernbert", "siglip_vision_model"):
+    inner = check_parts(files, "modernvbert", "modernbert", "siglip_vision_model")
+    dimensions = positive({"embedding_dim": 128, **files.config}, "embedding_dim")
+    return _tiled(files, inner, "colmodernvbert", PAGE_PROMPT, _query_prefix(files), dimensions=dimensions)
+
+
+def make_colsmol(files: CheckpointFiles) -> Profile:
+    """The same of ColSmol, adapters or merged.
+
+    Raises:
+        CheckpointError: likewise, or the projection is no linear layer.
+    """
+    inner = check_parts(files, "idefics3", "llama", "idefics3_vision", "idefics3", None)
+    projection = read_projection(files, positive(inner.section("text_config"), "hidden_size"), LINEAR)
+    prefix, num_ends = query_prefix(files, "Query: ", SMOL_PROMPT), query_ends(files)
+    return _tiled(
+        files, inner, "late_idefics3", SMOL_PROMPT, prefix, num_ends=num_ends, dimensions=projection.dimensions
+    )
+
+
+def check_parts(files: CheckpointFiles, model: str, text: str, *towers: object) -> CheckpointFiles:
+    """The files whose config.json has the parts, which are of these types.
+
+    Raises:
+        CheckpointError: they are of others.
+    """
+    inner = inner_files(files.folder)
+    text_type, tower = (inner.section(f"{part}_config").get("model_type") for part in ("text", "vision"))
+    if (inner.model_type, text_type) != (model, text) or tower not in towers:
         raise CheckpointError(
-            f"config.json has a vlm_config of {types[0]!r} with {types[1]!r} and {types[2]!r}; supported: "
-            "'modernvbert' with 'modernbert' and 'siglip_vision_model'"
+            f"config.json has a {inner.part or 'model'} of {inner.model_type!r} with {text_type!r} and {tower!r}; "
+            f"supported: {model!r} with {text!r} and {towers[0]!r}"
         )
-    processor = TileProcessor.read(files)
+    return inner
+
+
+def _tiled(
+    files: CheckpointFiles,
+    inner: CheckpointFiles,
+    architecture: str,
+    page: str,
+    prefix: str,
+    *,
+    num_ends: int = NUM_QUERY_ENDS,
+    dimensions: int,
+) -> Profile:
+    """The profile of a model that sees tiles.
+
+    Args:
+        page: its prompt.
+        prefix: of a query, which ends in `num_ends` of `END`.
+    """
+    text, processor = inner.section("text_config"), TileProcessor.read(files)
     _check_sizes(files, inner, processor)
     block = ImageBlock.read(files.folder, -(-processor.longest // processor.tile))
     tokens = {token["content"]: token["id"] for token in files.read_object("tokenizer.json").get("added_tokens", [])}
-    image_id = inner.config.get("image_token_id", IMAGE_ID)
+    image_id = inner.config.get("image_token_id", IMAGE_IDS[str(inner.model_type)])
     if END not in tokens or image_id != block.image:
         raise CheckpointError(
             f"config.json has image_token_id {image_id!r}, and tokenizer.json numbers "
             f"<image> {block.image} and {END} {tokens.get(END)}"
         )
-    width, dimensions = positive(text, "hidden_size"), positive({"embedding_dim": 128, **files.config}, "embedding_dim")
     patches = TilePatches(
         patch_size=processor.tile,
         tile_tokens=tile_tokens(files.folder),
@@ -69,34 +128,21 @@ def make_colmodernvbert(files: CheckpointFiles) -> Profile:
         last_line_tokens=len(block.last_line),
     )
     rule = TileRule(tile=processor.tile, longest=processor.longest, resample=processor.resample, patches=patches)
-    num_ids = positive(text, "vocab_size")
-    begin = (TokenPiece(tokens[BEGIN]), TextPiece("User:")) if BEGIN in tokens else (TextPiece(f"{BEGIN}User:"),)
-    profile = Profile(
-        name="colmodernvbert",
-        architecture="colmodernvbert",
-        default_instruction=None,
-        input_types=INPUT_TYPES,
-        pooling="mean",
-        normalize=True,
-        dimensions=width,
-        min_dimensions=width,
-        matryoshka=(),
-        max_tokens=positive(text, "max_position_embeddings"),
-        modalities=("text", "image"),
-        images=ImageProfile(pixel_rule=rule, feature_width=width, image_pad=block.image, video_pad=num_ids),
+    return make_pages(
+        "colsmol" if page == SMOL_PROMPT else "colmodernvbert",
+        architecture,
+        text,
+        rule=rule,
+        image_pad=block.image,
         protected=(block.image, block.fake, tokens[END]),
-        layout=PageOrQuery(
-            before=begin,
-            after=(TextPiece("Describe the image."), TokenPiece(tokens[END]), TextPiece("\nAssistant:")),
-            query_prefix=_query_prefix(files),
-            query_end=tokens[END],
-        ),
+        layout=page_layout(files, page, (prefix, END * num_ends)),
+        dimensions=dimensions,
+        background=engines_background(files),
     )
-    return of_pages(profile, dimensions, "stored")
 
 
 def _check_sizes(files: CheckpointFiles, inner: CheckpointFiles, processor: TileProcessor) -> None:
-    side = {**VISION, **inner.section("vision_config")}["image_size"]
+    side = {**TOWERS[str(inner.model_type)], **inner.section("vision_config")}["image_size"]
     said = files.processor().get("image_seq_len")
     if side != processor.tile or said not in (None, tile_tokens(files.folder)):
         raise CheckpointError(
@@ -129,13 +175,6 @@ def make_colqwen3(files: CheckpointFiles) -> Profile:
     form, projection = read_form(files)
     embedder = make_embedder_profile(files)
     assert embedder.images is not None
-    layout = PageOrQuery.of_chat(
-        special_tokens(files, {}),
-        query_prefix(files, form.query_prefix),
-        query_ends(files),
-        strips=form.strips,
-        answers=form.answers,
-    )
     profile = replace(
         embedder,
         name="colqwen3",
@@ -145,7 +184,7 @@ def make_colqwen3(files: CheckpointFiles) -> Profile:
         max_tokens=min(MAX_TOKENS, positive(files.section("text_config"), "max_position_embeddings")),
         modalities=("text", "image"),
         images=replace(embedder.images, pixel_rule=_pixel_rule(files, form), video_rule=None),
-        layout=layout,
+        layout=chat_layout(files, form.query_prefix, query_ends(files), form=form),
         expected_tail=None,
     )
     return of_pages(profile, projection.dimensions, "stored")
@@ -165,6 +204,13 @@ def _pixel_rule(files: CheckpointFiles, form: Form) -> PixelRule:
     return replace(found, min_pixels=min(found.min_pixels, most), max_pixels=most)
 
 
+QUERIES = Difference(
+    "queries of ColSmol and ColPali as colpali-engine saves them, pages of ColSmol",
+    "colpali-engine: `Query: `, ten end tokens and a newline up to 0.3.11; without the newline, then without `Query: ` "
+    "since; the page's words stood before the image up to 0.3.8",
+    'queries as ColQwen2.5\'s, set by the same keys: `"cenote": {"query_prefix": ""}` is 0.3.18; pages as in 0.3.18',
+    "one form for all of colpali-engine's; a checkpoint does not say which it was made with",
+)
 TOMORO = Difference(
     "tomoro-colqwen3: a text beside an image, videos",
     "the words stand after `Describe the image.`; a video is an item",
@@ -183,6 +229,18 @@ FAMILIES = {
         pooling="none: 128 numbers for each token",
         prompt="a query and ten `<end_of_utterance>`; `Describe the image.`",
         tests=("tests/models/late/",),
+    ),
+    "colsmol": Family(
+        model_types=("idefics3",),
+        about="ColSmol 256M and 500M, ColSmolVLM, of colpali-engine, adapters or merged",
+        make_profile=make_colsmol,
+        kind="late interaction",
+        stock="Idefics3Model and a linear layer",
+        modalities="text or image (a query, a page)",
+        pooling="none: 128 numbers for each token",
+        prompt="`Query: ` and ten `<end_of_utterance>`; `Describe the image.`",
+        tests=("tests/models/late/",),
+        differences=(QUERIES,),
     ),
     "colqwen3": Family(
         model_types=("colqwen3", "ops_colqwen3", "qwen3_vl"),

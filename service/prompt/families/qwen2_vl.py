@@ -20,17 +20,16 @@ from functools import partial
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
+from service.checkpoint.late.page_modules import read_projection
 from service.checkpoint.late.token_projection import CUSTOM, find_projection
-from service.checkpoint.lora.adapter import chosen_task
 from service.media.resize.image_rule import ImageRule, TwoStepRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.page_profile import INPUT_TYPES, of_pages, query_ends, query_prefix
+from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
 from service.prompt.templates.chatml import ChatML, SpecialTokens
-from service.prompt.templates.page_or_query import PageOrQuery
 from service.prompt.templates.visual_prompt import IMAGE_INSTRUCTION, TextOrImage, VisualPrompt, bare_pads
 
 Layout = Callable[[Conversation], Sequence[Piece]]
@@ -90,18 +89,14 @@ def chat(_: CheckpointFiles, tokens: SpecialTokens) -> ChatML:
 
 
 def make_jina(files: CheckpointFiles) -> Profile:
-    """See `make_embedder`; means over an image's tokens or a text's, never both.
-
-    Each task is released merged, too; of that for matching texts a passage is read as a query.
-    """
-    passage = JINA_QUERY if chosen_task(files.folder) == "text-matching" else JINA_PASSAGE
+    """See `make_embedder`; means over an image's tokens or a text's, never both. Each task is released merged."""
     profile = make_embedder(
         files,
         name="jina-embeddings-v4",
         architecture="stock_vlm_mrope_of_image",
         pixels=lambda files: processor_pixels(files, RELEASED_PIXELS),
         max_tokens=TRAINED_TOKENS,
-        types=input_types(JINA_QUERY, document=passage, image=""),
+        types=input_types(JINA_QUERY, document=JINA_PASSAGE, image=""),
         layout=lambda _, tokens: TextOrImage(tokens, (JINA_QUERY, JINA_PASSAGE)),
         instruction=JINA_QUERY,
     )
@@ -124,7 +119,7 @@ def make_native(files: CheckpointFiles) -> Profile:
         pixels=lambda _: processor_pixels(files, PAGE_PIXELS),
         max_tokens=TRAINED_TOKENS,
         types=INPUT_TYPES,
-        layout=lambda _, tokens: PageOrQuery.of_chat(tokens, query_prefix(files, QUERY_PREFIX), query_tail="\n"),
+        layout=lambda _files, _tokens: chat_layout(files, QUERY_PREFIX, tail="\n"),
     )
     return of_pages(profile, positive({"embedding_dim": 128, **files.config}, "embedding_dim"), WHITE)
 
@@ -138,14 +133,9 @@ def make_merged(files: CheckpointFiles) -> Profile:
         pixels=lambda files: processor_pixels(files, RELEASED_PIXELS),
         max_tokens=TRAINED_TOKENS,
         types=INPUT_TYPES,
-        layout=lambda files, tokens: PageOrQuery.of_chat(tokens, query_prefix(files, QUERY_PREFIX), query_ends(files)),
+        layout=lambda files, _tokens: chat_layout(files, QUERY_PREFIX, query_ends(files)),
     )
-    projection = find_projection(files.folder)
-    if projection is None or projection.width != profile.dimensions:
-        raise CheckpointError(
-            f"{files.folder} has no linear layer {CUSTOM} over the decoder's {profile.dimensions} numbers"
-        )
-    return of_pages(profile, projection.dimensions, "stored")
+    return of_pages(profile, read_projection(files, profile.dimensions, CUSTOM).dimensions, engines_background(files))
 
 
 NOMIC_QUERIES = Difference(
@@ -259,7 +249,7 @@ FAMILIES = {
     "jina_v4": replace(
         GME,
         model_types=("qwen2_5_vl",),
-        about="jina-embeddings-v4, a merged task or one of MODEL/adapters/TASK",
+        about="jina-embeddings-v4, a merged task",
         make_profile=make_jina,
         named=("jina",),
         stock="Qwen2_5_VLModel",

@@ -2,21 +2,18 @@ r"""The template of ColQwen2, ColModernVBERT and similar models: an item is one 
 
 `<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and a prefix, `{text}` and end tokens; a newline in
 transformers' form of it. ColModernVBERT's is `<|begin_of_text|>User:{page}Describe the image.<end_of_utterance>\n`
-`Assistant:`, and `{text}` with ten end tokens.
+`Assistant:`, and `{text}` with ten end tokens. ColPali's is `{page}<bos>Describe the image.\n`, and `<bos>` before a
+query.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
-from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.single_item import single_turn
-from service.prompt.templates.visual_prompt import DESCRIPTION
-
-NUM_QUERY_ENDS = 10
-"""End tokens after a query, with which the model was trained to expand it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,46 +23,42 @@ class PageOrQuery:
     Attributes:
         before: pieces before a page.
         after: and after it.
-        query_prefix: text before a query.
-        query_end: end token after a query.
-        num_query_ends: how many there are.
-        query_tail: text after those.
+        query_before: pieces before a query, but for the text that it begins with.
+        query_prefix: that text.
+        query_after: pieces after a query.
         strips: blanks at a query's ends are dropped.
     """
 
     before: tuple[Piece, ...]
     after: tuple[Piece, ...]
+    query_before: tuple[Piece, ...]
     query_prefix: str
-    query_end: int
-    num_query_ends: int = NUM_QUERY_ENDS
-    query_tail: str = ""
+    query_after: tuple[Piece, ...]
     strips: bool = False
 
     @classmethod
-    def of_chat(
-        cls,
-        tokens: SpecialTokens,
-        query_prefix: str,
-        num_query_ends: int = NUM_QUERY_ENDS,
-        *,
-        query_tail: str = "",
-        strips: bool = False,
-        answers: bool = False,
+    def of_texts(
+        cls, added: Mapping[str, int], page: tuple[str, str], query: tuple[str, str], *, strips: bool = False
     ) -> "PageOrQuery":
-        """ColQwen2's and that of similar models.
+        """From what a processor writes before and after a page, and a query.
 
         Args:
-            answers: a page's prompt ends in the assistant's turn.
+            added: ids of the tokens that are found in texts as they stand.
         """
-        answer = (TokenPiece(tokens.im_start), TextPiece("assistant\n")) if answers else ()
-        said = (TokenPiece(tokens.vision_end), TextPiece(DESCRIPTION), TokenPiece(tokens.im_end))
+        split = "|".join(map(re.escape, sorted(added, key=len, reverse=True)))
+
+        def pieces(text: str) -> tuple[Piece, ...]:
+            parts = [part for part in re.split(f"({split})", text) if part]
+            return tuple(TokenPiece(added[part]) if part in added else TextPiece(part) for part in parts)
+
+        head = pieces(query[0])
+        prefix = head[-1].text if head and isinstance(head[-1], TextPiece) else ""
         return cls(
-            before=(TokenPiece(tokens.im_start), TextPiece("user\n"), TokenPiece(tokens.vision_start)),
-            after=(*said, *answer, TokenPiece(tokens.end_of_text)),
-            query_prefix=query_prefix,
-            query_end=tokens.end_of_text,
-            num_query_ends=num_query_ends,
-            query_tail=query_tail,
+            before=pieces(page[0]),
+            after=pieces(page[1]),
+            query_before=head[: len(head) - bool(prefix)],
+            query_prefix=prefix,
+            query_after=pieces(query[1]),
             strips=strips,
         )
 
@@ -84,8 +77,8 @@ class PageOrQuery:
             InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,
                 `invalid_request` for an instruction or other turns.
 
-        Source: transformers 5.23 `ColQwen2Processor`, `ColModernVBertProcessor`; colpali-engine 0.3.18,
-            `ColQwen2_5_Processor`.
+        Source: transformers 5.23 `ColQwen2Processor`, `ColModernVBertProcessor`, `ColPaliProcessor`; colpali-engine
+            0.3.18, `ColQwen2_5_Processor`, `ColPaliProcessor`, `ColIdefics3Processor`.
         """
         turn = single_turn(conversation)
         _check(conversation, turn)
@@ -93,8 +86,7 @@ class PageOrQuery:
             return [*self.before, ImagePiece(turn.images[0]), *self.after]
         words = turn.text.strip() if self.strips else turn.text
         text = TextPiece(self.query_prefix + words, user_start=len(self.query_prefix), cuttable=True)
-        ends = [TokenPiece(self.query_end)] * self.num_query_ends
-        return [text, *ends, *([TextPiece(self.query_tail)] if self.query_tail else [])]
+        return [*self.query_before, text, *self.query_after]
 
 
 def _check(conversation: Conversation, turn: Turn) -> None:

@@ -29,6 +29,8 @@ from tests.models.images.checkpoints import make_checkpoint as make_images
 from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, tomoro
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
+from tests.models.late.engine_checkpoints import colpali, colsmol, hf_colpali
+from tests.models.late.sentence_pages import with_sentence_files
 from tests.models.omni.checkpoints import make_checkpoint as make_omni
 from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge, make_modular
 from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
@@ -261,7 +263,6 @@ BASES: dict[str, Callable[[Path], object]] = {
     "colbert": lambda folder: native("bert", folder, SHAPES["hidden masks"]),
     "pylate": partial(pylate, "bert"),
     "pylate modernbert": partial(pylate, "modernbert"),
-    "pylate lfm2": partial(pylate, "lfm2, causal"),
     "stanford": lambda folder: stanford(folder, None),
     "colqwen2.5": colqwen2_5,
     "colqwen2.5 of transformers": hf_colqwen2_5,
@@ -269,6 +270,10 @@ BASES: dict[str, Callable[[Path], object]] = {
     "tomoro": tomoro,
     "qwen3_vl reranker": lambda folder: write(TEMPLATE, QWEN3_VL_RERANKER)(copied(folder)),
     "colmodernvbert": colmodernvbert,
+    "colpali": colpali,
+    "colpali of transformers": hf_colpali,
+    "colsmol": colsmol,
+    "colsmol, sentence-transformers": lambda folder: with_sentence_files(colsmol(folder)),
     "splade": partial(splade, "bert"),
     "inference free": partial(inference_free, "bert"),
     "opensearch": partial(inference_free, "bert", at_root=True),

@@ -14,6 +14,7 @@ from tests.models.late.colmodernvbert_checkpoint import PLACES
 from tests.models.sparse.checkpoints import DOCUMENT, QUERIES
 
 POOLING = {"idx": 4, "name": "4", "path": "4_Pooling", "type": "sentence_transformers.models.HierarchicalTokenPooling"}
+FURTHER = "additional_chat_templates"
 MASK, PROJECTION = "2_MultiVectorMask/config.json", "1_Dense/config.json"
 ST = "sentence_transformers"
 
@@ -65,7 +66,7 @@ COLBERTS = [
     reordered(lambda one: [one[0], {**one[1], "type": "xtr.Dense"}], "colbert", "'xtr.Dense'"),
     reordered(lambda one: one[:1], "pylate", "no Dense"),
     encoder("mpnet"),
-    encoder("qwen3_5_text"),
+    encoder("qwen3"),
 ]  # fmt: skip
 PAGE = "visual_prompt_prefix"
 
@@ -77,6 +78,10 @@ def without_projection(found: dict[str, torch.Tensor]) -> None:
 
 def of_vlm(**keys: object) -> Edit:
     return turn(CONFIG, lambda one: one | {"vlm_config": one["vlm_config"] | keys})
+
+
+def of_part(part: str, **keys: object) -> Edit:
+    return turn(CONFIG, lambda one: one | {part: one[part] | keys})
 
 
 def of_images(**keys: object) -> Edit:
@@ -110,6 +115,39 @@ PAGES = [
         "mask_non_image_embeddings True": put(CONFIG, mask_non_image_embeddings=True),
         r"image_mean \[0\.4, 0\.4, 0\.4\]; supported": write(PROCESSOR, {"image_mean": [0.4, 0.4, 0.4]}),
         f"{PAGE} '<image>Descr": write("processor_config.json", {PAGE: "<image>Describe."}),
+    }),
+    *by_words("colpali", {
+        "custom_text_proj over the decoder's 32 numbers": tensors(**{"custom_text_proj.weight": torch.ones(128, 16)}),
+        "mask_non_image_embeddings True": put(CONFIG, mask_non_image_embeddings=True),
+        "model of 'paligemma' with 'gemma2' and": of_part("text_config", model_type="gemma2"),
+        "use_bidirectional_attention false": of_part("text_config", use_bidirectional_attention=False),
+        "image_token_index 9 .* numbers <image> 4": put(CONFIG, image_token_index=9),
+        "images of 56 pixels and image_seq_length 16; config.json has image_size 28":
+            of_part("vision_config", image_size=28),
+        "has image_seq_length|image_seq_length 9": put(PROCESSOR, image_seq_length=9),
+        "scales by": put(PROCESSOR, image_mean=[0.4, 0.4, 0.4]),
+        f"{PAGE} '<image>a'": put("processor_config.json", **{PAGE: "<image>a"}),
+    }),
+    *by_words("colpali of transformers", {
+        "query_prefix 3; strings": put("processor_config.json", query_prefix=3),
+        "vlm_config of 'qwen2_vl' with": of_vlm(model_type="qwen2_vl"),
+    }),
+    *by_words("colsmol", {
+        r"has no linear layer linear$": tensors(**{"linear.weight": None}),
+        "model of 'idefics3' with 'mistral'": of_part("text_config", model_type="mistral"),
+        "scale_factor 3; the first has": put(CONFIG, scale_factor=3),
+        "image_token_id 9, and": put(CONFIG, image_token_id=9),
+        "query_end_tokens 0": put(CONFIG, cenote={"query_end_tokens": 0}),
+    }),
+    *by_words("colsmol, sentence-transformers", {
+        r"processing_kwargs \{'text'": put(SETTINGS, processing_kwargs={"text": {"max_length": 3}}),
+        "prompts .*supported for pages": put(NAMES, prompts={"query": "a"}),
+        "1 Dense; supported for pages": put(PROJECTION, activation_function="torch.nn.modules.Tanh"),
+        "skips nothing": put(MASK, skiplist_words=["a"]),
+        "keep_only_token_ids": put(MASK, keep_only_token_ids=[4]),
+        "for a query; .text. is needed there, once": write(f"{FURTHER}/{ST}.jinja", "<image>"),
+        "truncate_dim 64": put(NAMES, truncate_dim=64),
+        "query_length": put(SETTINGS, query_length=9),
     }),
     *by_words("colmodernvbert", {
         "vlm_config of 'idefics3'": of_vlm(model_type="idefics3"),

@@ -33,6 +33,7 @@ MAX_PAGE_TOKENS = 80
 DIMENSIONS, DIMENSIONS_3 = 128, 320
 """Of colpali-engine's classes: ColQwen2 and 2.5, and ColQwen3."""
 RANK, ALPHA = 4, 12
+OF_IMAGES = ("visual", "vision", "projector")
 QWEN3_VISION: dict[str, Any] = {
     "depth": 3,
     "hidden_size": 32,
@@ -165,7 +166,7 @@ def adapter(folder: Path, base: Path, **said: object) -> Path:
         "modules_to_save": None,
         "use_dora": False,
         "target_modules": r"(.*(model).*(down_proj|gate_proj|up_proj|k_proj|q_proj|v_proj|o_proj).*$"
-        r"|.*(custom_text_proj).*$)",
+        r"|.*(custom_text_proj|linear).*$)",
     }
     (folder / "adapter_config.json").write_text(json.dumps(config | said))
     return folder
@@ -176,5 +177,5 @@ def lora_layers(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, int
     return {
         name.removesuffix(".weight"): (one.shape[0], one.shape[1])
         for name, one in tensors.items()
-        if name.endswith("_proj.weight") and "visual" not in name
+        if name.endswith(("_proj.weight", "linear.weight")) and not any(part in name for part in OF_IMAGES)
     }

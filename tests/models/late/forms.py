@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.models.late import checkpoints, references
+from tests.models.late import checkpoints, engine_checkpoints, references
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
 from tests.models.late.references import PageReference
+from tests.models.late.sentence_pages import SentenceReference, SentencesColQwen, with_sentence_files
 
 Made = tuple[Path, PageReference]
 
@@ -71,6 +72,29 @@ def _ops(folder: Path) -> Made:
     return checkpoints.ops(folder / "Ops-Colqwen3-4B", dims), references.OpsReference(same)
 
 
+def _colpali(folder: Path) -> Made:
+    found = engine_checkpoints.hf_colpali(folder / "colpali-v1.3-hf")
+    return found, references.ColPaliReference(found)
+
+
+def _older_colpali(folder: Path) -> Made:
+    found, reference = _colpali(folder)
+    return engine_checkpoints.older_names(found), reference
+
+
+def _colqwen_with_sentence_files(folder: Path) -> Made:
+    found = with_sentence_files(checkpoints.colqwen2_5(folder / "merged-small"))
+    return found, SentencesColQwen(found)
+
+
+def _with_sentence_files(make: Callable[[Path], Path], words: str = "") -> Callable[[Path], Made]:
+    def made(folder: Path) -> Made:
+        found = with_sentence_files(make(folder / "merged-small"), words)
+        return found, SentenceReference(found)
+
+    return made
+
+
 def _colmodernvbert(*, begins: bool) -> Callable[[Path], Made]:
     def made(folder: Path) -> Made:
         found = colmodernvbert(folder / "colmodernvbert", begins=begins)
@@ -80,6 +104,8 @@ def _colmodernvbert(*, begins: bool) -> Callable[[Path], Made]:
 
 
 ENGINE, ENGINE_3 = references.EngineReference, references.ColQwen3Reference
+COLPALI, COLSMOL = engine_checkpoints.colpali, engine_checkpoints.colsmol
+SQUARE = (engine_checkpoints.SIDE // engine_checkpoints.PATCH) ** 2
 WIDE = checkpoints.DIMENSIONS_3
 FORMS: dict[str, Form] = {
     "colqwen2 of transformers": Form(_hf(checkpoints.hf_colqwen2), "colqwen2"),
@@ -91,6 +117,15 @@ FORMS: dict[str, Form] = {
     "colqwen3 adapter": Form(_adapter(checkpoints.colqwen3, ENGINE_3), "colqwen3", WIDE, "colqwen3 adapter"),
     "tomoro": Form(_tomoro, "colqwen3", WIDE, most=1_280),
     "ops": Form(_ops, "colqwen3", 256),
+    "colpali of transformers": Form(_colpali, "colpali", most=SQUARE),
+    "colpali of transformers, older names": Form(_older_colpali, "colpali", most=SQUARE),
+    "colpali": Form(_merged(COLPALI, references.EnginesColPali), "colpali", recorded="colpali", most=SQUARE),
+    "colpali adapter": Form(_adapter(COLPALI, references.EnginesColPali), "colpali", most=SQUARE),
+    "colsmol": Form(_merged(COLSMOL, references.EnginesColSmol), "colsmol", recorded="colsmol", most=0),
+    "colsmol adapter": Form(_adapter(COLSMOL, references.EnginesColSmol), "colsmol", most=0),
+    "colqwen2.5, sentence-transformers": Form(_colqwen_with_sentence_files, "colqwen2.5"),
+    "colpali, sentence-transformers": Form(_with_sentence_files(COLPALI, "paligemma"), "colpali", most=SQUARE),
+    "colsmol, sentence-transformers": Form(_with_sentence_files(COLSMOL), "colsmol", most=0),
     "colmodernvbert": Form(_colmodernvbert(begins=False), "colmodernvbert", most=0),
     "colmodernvbert, its beginning is a token": Form(_colmodernvbert(begins=True), "colmodernvbert", most=0),
 }

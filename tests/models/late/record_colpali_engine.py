@@ -15,10 +15,15 @@ from typing import Any
 
 import torch
 import transformers.models.qwen2_vl.image_processing_pil_qwen2_vl as pil
-from transformers import PreTrainedTokenizerFast, Qwen2VLImageProcessorPil
+from transformers import (
+    Idefics3ImageProcessorPil,
+    PreTrainedTokenizerFast,
+    Qwen2VLImageProcessorPil,
+    SiglipImageProcessorPil,
+)
 from transformers.processing_utils import ProcessorMixin
 
-from tests.models.late import checkpoints
+from tests.models.late import checkpoints, engine_checkpoints
 from tests.models.vlm.images import EXACT, TALL
 
 FILE = Path(__file__).with_name("colpali_engine_0_3_18.json")
@@ -54,6 +59,10 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
     """Name of a checkpoint, and its vectors by item."""
     _do_without_torchvision()
     from colpali_engine.models import (
+        ColIdefics3,
+        ColIdefics3Processor,
+        ColPali,
+        ColPaliProcessor,
         ColQwen2,
         ColQwen2_5,
         ColQwen2_5_Processor,
@@ -78,6 +87,14 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
         yield "colqwen3", vectors(ColQwen3.from_pretrained(newer).eval(), processor, "")
         adapter = checkpoints.adapter(folder / "adapter3", newer)
         yield "colqwen3 adapter", vectors(ColQwen3.from_pretrained(adapter).eval(), processor, "")
+        pali = engine_checkpoints.colpali(folder / "colpali")
+        images = SiglipImageProcessorPil.from_pretrained(pali)
+        processor = ColPaliProcessor(images, PreTrainedTokenizerFast.from_pretrained(pali))
+        yield "colpali", vectors(ColPali.from_pretrained(pali).eval(), processor, "Query: ")
+        smol = engine_checkpoints.colsmol(folder / "colsmol")
+        images = Idefics3ImageProcessorPil.from_pretrained(smol)
+        processor = ColIdefics3Processor(images, PreTrainedTokenizerFast.from_pretrained(smol), image_seq_len=4)
+        yield "colsmol", vectors(ColIdefics3.from_pretrained(smol).eval(), processor, "Query: ")
 
 
 if __name__ == "__main__":

@@ -18,12 +18,20 @@ from transformers import (
     AutoModel,
     ColModernVBertForRetrieval,
     ColModernVBertProcessor,
+    ColPaliForRetrieval,
+    ColPaliProcessor,
     ColQwen2ForRetrieval,
     ColQwen2Processor,
     Idefics3ImageProcessorPil,
+    Idefics3Model,
+    Idefics3Processor,
+    PaliGemmaModel,
+    PreTrainedTokenizerFast,
     Qwen2VLImageProcessorPil,
+    SiglipImageProcessorPil,
 )
 
+from tests.models.late import engine_checkpoints
 from tests.models.late.checkpoints import image_processor
 from tests.models.vlm.references import Reference
 
@@ -103,6 +111,15 @@ class ColModernVBertReference(HfReference):
         return [self._vectors(self.processor.process_images(images=[one]))[0] for one in images]
 
 
+class ColPaliReference(HfReference):
+    """`ColPaliForRetrieval`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = ColPaliForRetrieval.from_pretrained(folder, dtype=torch.float32).eval()
+        self.processor = ColPaliProcessor.from_pretrained(folder, backend="pil")
+        assert isinstance(self.processor.image_processor, SiglipImageProcessorPil)
+
+
 class EngineReference(Reference, PageReference):
     """A checkpoint as colpali-engine runs it, composed of transformers' own modules: positions that see the image.
 
@@ -125,23 +142,30 @@ class EngineReference(Reference, PageReference):
         self.processor = Qwen2VLImageProcessorPil.from_pretrained(folder)
         self.image_token_id = stock.config.image_token_id
         tensors = load_file(folder / "model.safetensors")
-        self.projection = torch.nn.Linear(*reversed(tensors["custom_text_proj.weight"].shape))
-        self.projection.load_state_dict({name: tensors[f"custom_text_proj.{name}"] for name in ("weight", "bias")})
+        self._project(tensors, "custom_text_proj")
         if adapter is not None:
             self._adapt(adapter)
+
+    def _project(self, tensors: dict[str, torch.Tensor], layer: str) -> None:
+        self.layer = layer
+        self.projection = torch.nn.Linear(*reversed(tensors[f"{layer}.weight"].shape))
+        self.projection.load_state_dict({name: tensors[f"{layer}.{name}"] for name in ("weight", "bias")})
 
     def _adapt(self, adapter: Path) -> None:
         said = json.loads((adapter / "adapter_config.json").read_text())
         scale = said["lora_alpha"] / said["r"]
         halves = load_file(adapter / "adapter_model.safetensors")
-        named = dict(self.model.model.named_modules()) | {"custom_text_proj": self.projection}
+        named = dict(self.model.model.named_modules()) | {self.layer: self.projection}
         for name in [name for name in halves if name.endswith(".lora_A.weight")]:
             layer = name.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
-            layer = layer if layer in named else f"language_model.{layer.removeprefix('model.')}"
+            layer = self.todays_name(layer, named)
             down, up = halves[name], halves[name.replace("lora_A", "lora_B")]
             named[layer].register_forward_hook(
                 lambda _, inputs, output, down=down, up=up: output + scale * (inputs[0] @ down.T @ up.T)
             )
+
+    def todays_name(self, layer: str, named: dict[str, Any]) -> str:
+        return layer if layer in named else f"language_model.{layer.removeprefix('model.')}"
 
     def queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         words = [text.strip() if self.strips else text for text in texts]
@@ -181,3 +205,55 @@ class OpsReference(EngineReference):
 
     PAGE = EngineReference.PAGE.replace("<|endoftext|>", "<|im_start|>assistant\n<|endoftext|>")
     dimensions = 256
+
+
+class EnginesColPali(EngineReference):
+    """`PaliGemmaModel` with every token a prefix, as the engine's inputs say or leave it; a prompt at a time."""
+
+    PAGE = f"{'<image>' * 16}<bos><bos>Describe the image.\n"
+    query_prefix, suffix = "<bos>Query: ", "<pad>" * 10
+
+    def __init__(self, folder: Path, adapter: Path | None = None) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        stock: Any = PaliGemmaModel(engine_checkpoints.paligemma()).eval()
+        stock.load_state_dict({name: tensors[engine_checkpoints.released(name)] for name in stock.state_dict()})
+        self.model = SimpleNamespace(model=stock)
+        self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        self.processor = SiglipImageProcessorPil.from_pretrained(folder)
+        self._project(tensors, "custom_text_proj")
+        if adapter is not None:
+            self._adapt(adapter)
+
+    def todays_name(self, layer: str, named: dict[str, Any]) -> str:
+        return layer if layer in named else layer.replace("model.language_model.model.", "language_model.")
+
+    def states(self, text: str, images: Sequence[Image.Image], *, plain_positions: bool) -> Any:
+        ids = self.tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+        seen = {"pixel_values": self.processor([one.convert("RGB") for one in images]).pixel_values} if images else {}
+        seen = {name: torch.tensor(np.array(one)) for name, one in seen.items()}
+        found = self.model.model(input_ids=ids, token_type_ids=torch.zeros_like(ids), use_cache=False, **seen)
+        return ids, found.last_hidden_state[0]
+
+
+class EnginesColSmol(EngineReference):
+    """`Idefics3Model` and its own processor."""
+
+    PAGE = "<|im_start|>User:<image>Describe the image.<end_of_utterance>\nAssistant:"
+    suffix = "<end_of_utterance>" * 10
+
+    def __init__(self, folder: Path, adapter: Path | None = None) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        self.model = SimpleNamespace(model=Idefics3Model.from_pretrained(folder, dtype=torch.float32).eval())
+        self.processor = Idefics3Processor.from_pretrained(folder, backend="pil")
+        assert isinstance(self.processor.image_processor, Idefics3ImageProcessorPil)
+        self._project(tensors, "linear")
+        if adapter is not None:
+            self._adapt(adapter)
+
+    def todays_name(self, layer: str, named: dict[str, Any]) -> str:
+        return layer.removeprefix("model.")
+
+    def states(self, text: str, images: Sequence[Image.Image], *, plain_positions: bool) -> Any:
+        seen = {"images": [one.convert("RGB") for one in images]} if images else {}
+        inputs = self.processor(text=[text], return_tensors="pt", **seen)
+        return None, self.model.model(**inputs, use_cache=False).last_hidden_state[0]

@@ -375,6 +375,8 @@ MODELS: dict[str, Model] = {
     "colqwen2.5 adapter": pages("colqwen2.5 adapter"),
     "tomoro": pages("tomoro"),
     "colmodernvbert": pages("colmodernvbert"),
+    "colpali adapter": pages("colpali adapter"),
+    "colsmol adapter": pages("colsmol adapter"),
     "colbert": colbert(
         lambda folder: colberts.pylate("modernbert", folder, document_length=40),
         scoring="max_sim",

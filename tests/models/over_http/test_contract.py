@@ -133,7 +133,7 @@ def test_every_number_format_holds_the_same_vectors_of_tokens(running: Running) 
         assert np.array_equal(np.array(found["multi_int8"][index]), np.array(found["multi_uint8"][index]) - 128)
 
 
-@of("colqwen2", "colmodernvbert", "gme", "clip", "siglip2-naflex", "dinov2", "dinov3")
+@of("colqwen2", "colmodernvbert", "colpali adapter", "gme", "clip", "siglip2-naflex", "dinov2", "dinov3")
 def test_an_image_that_comes_twice_is_encoded_once_and_its_features_stand_in_for_it(running: Running) -> None:
     page, server = image(91, 140, 90), running.server
     counts = [server.metric("cenote_vision_encodes_total")]

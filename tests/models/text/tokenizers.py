@@ -49,7 +49,7 @@ def byte_level(specials: list[str], head: str | None, tail: str | None, *, compo
     return with_ends(tokenizer, head, tail)
 
 
-def byte_fallback(specials: list[str], head: str, tail: str) -> Tokenizer:
+def byte_fallback(specials: list[str], head: str | None, tail: str | None) -> Tokenizer:
     """Gemma's: `▁` for a blank, pairs merged over all of the text, bytes for what has no token."""
     learner = Tokenizer(BPE())
     learner.normalizer = normalizers.Replace(" ", "▁")

@@ -2,9 +2,6 @@
 
 from tests.models.used.row import NAMES, NEW_KEYS, OLD, SETTINGS, TOKENIZER, entries, of, own, refused, served
 
-PALIGEMMA = of(
-    "paligemma", "ColPali", text_config={"model_type": "gemma"}, vision_config={"model_type": "siglip_vision_model"}
-)
 WITH_MEDIA = [
     served("qwen3_vl", "builtin", "Qwen/Qwen3-VL-Embedding-2B Qwen/Qwen3-VL-Embedding-8B",
            of("qwen3_vl", "Qwen3VLForConditionalGeneration")),
@@ -14,10 +11,11 @@ WITH_MEDIA = [
     # its base's classes
     served("nomic_multimodal", "qwen2_5_vl", "nomic-ai/nomic-embed-multimodal-3b nomic-ai/nomic-embed-multimodal-7b",
            of("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration"), adapts={}, chosen=True),
-    served("jina_v4", "qwen2_5_vl", "jinaai/jina-embeddings-v4",
-           of("qwen2_5_vl", "JinaEmbeddingsV4Model", single_vector_pool_strategy="mean",
-              multi_vector_projector_dim=128, **own("modeling_jina_embeddings_v4.JinaEmbeddingsV4Model")),
-           tasks=("retrieval", "text-matching", "code"), in_one=True),
+    refused("has adapters/adapter_config.json", "qwen2_5_vl", "jinaai/jina-embeddings-v4",
+            of("qwen2_5_vl", "JinaEmbeddingsV4Model", single_vector_pool_strategy="mean",
+               multi_vector_projector_dim=128, **own("modeling_jina_embeddings_v4.JinaEmbeddingsV4Model")),
+            {"adapters/adapter_config.json": {"peft_type": "LORA"}},
+            why="each task is an adapter; a merged one is served"),
     refused("", "clip", "jinaai/jina-clip-v2",
             of("jina_clip", "JinaCLIPModel", **own("jinaai/jina-clip-implementation--modeling_clip.JinaCLIPModel")),
             why="both towers are of its own code"),
@@ -63,18 +61,18 @@ OF_TOKENS = [
             of("xlm-roberta", "HF_ColBERT", position_embedding_type="rotary", rotary_emb_base=20000.0,
                **own("jinaai/xlm-roberta-flash-implementation--modeling_xlm_roberta.XLMRobertaModel")),
             {NAMES: {"prompts": None}}, lacks=("modules.json", SETTINGS), why="rotary XLM-R of its own code"),
-    served("colbert", "pylate lfm2", "LiquidAI/LFM2-ColBERT-350M", of("lfm2", "Lfm2Model"), PYLATE),
-    served("colbert", "pylate lfm2", "LiquidAI/LFM2.5-ColBERT-350M",
-           of("lfm2", "Lfm2BidirectionalModel", **own("modeling_lfm2_bidirectional.Lfm2BidirectionalModel"),
-              disable_flash_attention=True),
-           PYLATE),
-    refused("", "colqwen2.5", "vidore/colpali-v1.3", PALIGEMMA, adapts={}, why="PaliGemma is not built"),
+    refused("model_type 'lfm2', and the files beside it are of late interaction", "pylate",
+            "LiquidAI/LFM2-ColBERT-350M LiquidAI/LFM2.5-ColBERT-350M", of("lfm2", "Lfm2Model"), PYLATE,
+            why="token vectors of decoders are not built"),
+    served("colpali_engine", "colpali", "vidore/colpali-v1.2 vidore/colpali-v1.3", of("paligemma", "ColPali"),
+           adapts={}),
+    served("colpali", "colpali of transformers", "vidore/colpali-v1.2-hf vidore/colpali-v1.3-hf",
+           of("colpali", "ColPaliForRetrieval")),
     served("colqwen2_5", "colqwen2.5", "vidore/colqwen2.5-v0.2 nomic-ai/colnomic-embed-multimodal-7b",
            of("qwen2_5_vl", "ColQwen2_5"), adapts={}),
     served("colqwen3", "tomoro", "TomoroAI/tomoro-colqwen3-embed-4b TomoroAI/tomoro-colqwen3-embed-8b",
            of("colqwen3", "ColQwen3", **own("modeling_colqwen3.ColQwen3"))),
-    refused("", "colqwen2.5", "vidore/colSmol-256M vidore/colSmol-500M", of("idefics3", "ColIdefics3"), adapts={},
-            why="Idefics3 is not built"),
+    served("colsmol", "colsmol", "vidore/colSmol-256M vidore/colSmol-500M", of("idefics3", "ColIdefics3"), adapts={}),
     served("colmodernvbert", "colmodernvbert", "ModernVBERT/colmodernvbert",
            of("colmodernvbert", "ColModernVBertForRetrieval")),
 ]  # fmt: skip

@@ -81,7 +81,7 @@ def test_what_has_to_be_looked_at_is_left_to_that(builder: PromptBuilder, strict
         PlainText({"query": "Instruct: x\nQuery: "}, "passage: "),
         SingleItem(),
         TextOrImage(TOKENS, ("Query: ", "Passage: ")),
-        PageOrQuery.of_chat(TOKENS, "Query: "),
+        PageOrQuery.of_texts({"<end>": 7}, ("", "<end>"), ("Query: ", "<end>" * 10)),
         VisualPrompt(TOKENS, 5),
     ],
 )
