@@ -42,6 +42,7 @@ class Expansion:
 
     Attributes:
         length: tokens that a query is brought to.
+        is_fixed: a longer query is cut to it.
         is_attended: the query's own tokens attend to them, and they to each other.
         token: what they are; None: the mask, or the end of a text where there is none.
     """

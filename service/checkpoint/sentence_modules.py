@@ -158,6 +158,7 @@ def read_dense(module: SentenceModule, read: str = POOLED, *, makes_scores: bool
 
     Args:
         read: what it reads and writes, by sentence-transformers' name.
+        makes_scores: it writes the scores of a reranker instead.
     """
     path = module.folder / "config.json"
     config = read_object(path)

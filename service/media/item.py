@@ -178,6 +178,7 @@ class SentAs:
 
     Attributes:
         format: of the file, in lower case; `image_embeds` when it came as features.
+        width: pixels, as sent; of features the grid's.
     """
 
     format: str

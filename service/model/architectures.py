@@ -85,6 +85,7 @@ class Source:
     """The source of a model.
 
     Attributes:
+        dtype: of its weights; None is their own.
         model_class: class of transformers that loads the weights, where the architecture names one.
     """
 

@@ -66,6 +66,7 @@ class EngineKeeper:
 
     Attributes:
         was_ready: a front's health probe has passed once.
+        has_failed: there can never be an engine.
     """
 
     def __init__(self, settings: Settings, model: int, fronts: Sequence[HubFront], num_fronts: int) -> None:

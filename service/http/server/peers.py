@@ -65,6 +65,7 @@ class PeerRule:
     Attributes:
         max_connections: of all.
         max_of_peer: of one peer.
+        proxies: networks of those that have no share.
     """
 
     max_connections: int

@@ -28,6 +28,8 @@ class StreamTally:
     Attributes:
         tenant: its name in the log.
         num_lines: lines that were read.
+        is_complete: the body was read to its end.
+        counts: the cost of the answered lines.
     """
 
     request_id: str

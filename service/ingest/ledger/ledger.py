@@ -43,6 +43,7 @@ class KnownPoint:
     """A point in the sink, or on its way there.
 
     Attributes:
+        version: of the content it was made from.
         is_new: True if it is this run's.
     """
 

@@ -28,6 +28,7 @@ class Sink(Protocol):
 
     Attributes:
         batch_points: preferred number of points of a write.
+        max_wait_s: longest wait for a full write.
         lacks: kinds of vector that it has no place for, with a sentence why.
     """
 
