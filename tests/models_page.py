@@ -133,6 +133,11 @@ base's; those of the tokenizer and processor are the adapter's, where it has the
 `~/.cache/cenote/adapters` (`XDG_CACHE_HOME` moves it). Over a quantized base the sum is not quantized again, as peft's
 would be.
 
+A checkpoint that has adapters of several tasks beside its weights, in `adapters/` (jina-embeddings-v5-text a folder
+for each, jina-embeddings-v4 one file for all), is served with one of them: `--model MODEL/adapters/TASK`, where MODEL
+is its folder or hub id, as in `jinaai/jina-embeddings-v5-text-small/adapters/retrieval`. MODEL alone is refused with
+the names of its tasks, since no vector is of its weights alone.
+
 ## Quantized weights
 
 Weights that their makers quantized are dequantized when they are loaded, matrix by matrix, to the dtype that is served:
@@ -208,7 +213,8 @@ def _told(one: Used) -> tuple[str, str]:
     """What config.json says of a model, and what is made of it here."""
     said = [str(name) for name in (one.config.get("model_type"), *(one.config.get("architectures") or ())[:1]) if name]
     here = f"`{one.family}`" if one.family else "; ".join(filter(None, (f"refused: {one.refused}", one.why)))
-    return ", ".join(f"`{name}`" for name in said), here + (" by `--family`" if one.chosen else "")
+    chosen = " by `--family`" if one.chosen else " by `MODEL/adapters/TASK`" if one.tasks else ""
+    return ", ".join(f"`{name}`" for name in said), here + chosen
 
 
 def _section(kind: Kind) -> str:

@@ -66,6 +66,7 @@ class ColbertFiles:
         dense: projections of each token's state, in order.
         normalize: whether each vector comes out at length 1.
         is_mean: scores are divided by the number of the query's vectors.
+        inserts_markers: they are put behind a prompt's first token, whatever that is, as PyLate does.
     """
 
     prefixes: tuple[str, str]
@@ -76,6 +77,7 @@ class ColbertFiles:
     dense: tuple[DenseConfig, ...]
     normalize: bool
     is_mean: bool
+    inserts_markers: bool
 
 
 def colbert_form(files: CheckpointFiles) -> Form | None:
@@ -121,6 +123,7 @@ def read_colbert(files: CheckpointFiles, form: Form, settings: Mapping[str, Any]
         dense=modules.dense,
         normalize=modules.normalize,
         is_mean=names.get("similarity_fn_name") == "meanmaxsim",
+        inserts_markers=form == "PyLate",
     )
 
 

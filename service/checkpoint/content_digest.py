@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
-from service.checkpoint.hub import CALIBRATION_FILE, TOKEN_HEADS
+from service.checkpoint.hub import CALIBRATION_FILE, CHOICE, TOKEN_HEADS
 from service.checkpoint.sparse_files import CONFIG as ROUTER
 
 DECISIVE = (
-    *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors"),
+    *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors", CHOICE),
     *("tokenizer.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json"),
     *("added_tokens.json", "special_tokens_map.json"),
     *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE),

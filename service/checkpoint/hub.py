@@ -1,6 +1,7 @@
 """Finds a model's files: the built-in ones, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,11 @@ from service.checkpoint import static_files
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.lora.joined import base_of, join
+from service.checkpoint.lora.adapter import JOINED, TASK
+from service.checkpoint.lora.joined import base_of, join, join_task
 from service.checkpoint.sparse_files import CONFIG as ROUTER
 from service.checkpoint.sparse_files import beside
-from service.checkpoint.weight_files import ADAPTER, list_weight_files
+from service.checkpoint.weight_files import ADAPTER, TASKS, list_weight_files
 
 BUILTIN = "builtin"
 BUILTIN_RERANKER = "builtin-reranker"
@@ -29,7 +31,9 @@ BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RE
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
 WEIGHTS = ("*.safetensors", "*/model.safetensors")
-DECISIVE = ("config.json", "modules.json", ROUTER, "*/config.json", *WEIGHTS, *TOKEN_HEADS)
+CHOICE = f"{JOINED}/{TASK}-*"
+"""Link that says which task's adapter a joined checkpoint has."""
+DECISIVE = ("config.json", "modules.json", ROUTER, "*/config.json", CHOICE, *WEIGHTS, *TOKEN_HEADS)
 """Weights and what says how they are used, of modules after the transformer too."""
 FILES = ["*.json", "*.safetensors", "*.jinja", COLBERT_METADATA, *TOKEN_HEADS]
 """Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
@@ -68,8 +72,17 @@ class Checkpoint:
 
 def canonical_name(model: str) -> str:
     """The name of what `--model` names: a built-in one, a folder's, or the hub id. Known before its files are here."""
-    folder = Path(model).expanduser()
-    return folder.resolve().name if model not in BUILTINS and folder.is_dir() else model
+    whole, task = split_task(model)
+    folder = Path(whole).expanduser()
+    name = folder.resolve().name if whole not in BUILTINS and folder.is_dir() else whole
+    return f"{name}/{TASKS}/{task}" if task else name
+
+
+def split_task(model: str) -> tuple[str, str]:
+    """A checkpoint and, of MODEL/adapters/TASK, the task whose adapter is meant of those that it has; else empty."""
+    whole, between, task = model.rstrip("/").rpartition(f"/{TASKS}/")
+    is_one = between and "/" not in task and (is_hub_id(whole) or (Path(whole).expanduser() / "config.json").is_file())
+    return (whole, task) if is_one else (model, "")
 
 
 def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
@@ -80,17 +93,19 @@ def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
     """
     if model in BUILTINS:
         return _checked(Checkpoint(model, BUILTINS[model], None))
+    name, (model, task) = canonical_name(model), split_task(model)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked(Checkpoint(canonical_name(model), folder.resolve(), None))
+        return _checked(Checkpoint(name, folder.resolve(), None), task)
     if not is_hub_id(model):
         raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
-    return _checked(_download(model, revision))
+    return _checked(replace(_download(model, revision), name=name), task)
 
 
 def is_hub_id(model: str) -> bool:
-    """True where `--model` names a repository of the hub, `owner/name`, and no folder that is here."""
-    return model.count("/") == 1 and not model.startswith((".", "/", "~")) and not Path(model).is_dir()
+    """True where `--model` names a repository of the hub, `owner/name`, or a task of one, and no folder here."""
+    whole = re.sub(rf"/{TASKS}/[^/]+$", "", model)
+    return whole.count("/") == 1 and not whole.startswith((".", "/", "~")) and not Path(whole).is_dir()
 
 
 def _download(model: str, revision: str | None) -> Checkpoint:
@@ -102,8 +117,9 @@ def _download(model: str, revision: str | None) -> Checkpoint:
     return Checkpoint(model, folder, folder.name)
 
 
-def _checked(checkpoint: Checkpoint) -> Checkpoint:
-    checkpoint = _with_base(checkpoint)
+def _checked(checkpoint: Checkpoint, task: str = "") -> Checkpoint:
+    joined = replace(checkpoint, folder=join_task(checkpoint.folder, task)) if task else checkpoint
+    checkpoint = _with_base(joined)
     checkpoint = replace(checkpoint, folder=static_files.beside(beside(checkpoint.folder)))
     folder = checkpoint.folder
     _refuse_other_forms(folder)

@@ -73,6 +73,7 @@ NOMIC_NAMES: Mapping[str, str] = {
     "n_positions": "max_position_embeddings",
     "layer_norm_epsilon": "layer_norm_eps",
 }
+JINA_V5 = "jina_embeddings_v5"
 ALIBI = "alibi"
 """`position_embedding_type` of JinaBERT, whose `model_type` is BERT's."""
 
@@ -127,6 +128,11 @@ def _fixed_ntk(config: Config, scaling: object, theta: object) -> dict[str, obje
     return {"rope_type": "linear", "rope_theta": theta * factor, "factor": factor ** (2 * heads / width)}
 
 
+def _jina_v5(config: Config) -> Config:
+    """jina-embeddings-v5-text is Qwen3 (small) or EuroBERT (nano), which alone says that it is no decoder."""
+    return {**config, "model_type": "eurobert" if config.get("is_decoder") is False else "qwen3"}
+
+
 def _nomic(config: Config) -> Config:
     """Where positions are scaled, those that were trained are left: transformers reads no `rotary_scaling_factor`."""
     if "hidden_size" in config or "n_embd" not in config:
@@ -166,6 +172,7 @@ def _only(config: Config, supported: Config) -> None:
 _READERS: Mapping[str, Callable[[Config], Config]] = {
     **dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), _bert),
     "gte": _gte,
+    JINA_V5: _jina_v5,
     "new": _new,
     "nomic_bert": _nomic,
 }

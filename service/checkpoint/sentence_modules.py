@@ -20,6 +20,7 @@ from service.checkpoint.json_files import (
     read_list,
     read_object,
 )
+from service.checkpoint.released_config import JINA_V5
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
@@ -91,7 +92,7 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
             Dense ..., Normalize, of which the first two are needed.
     """
     path = folder / "modules.json"
-    if not path.exists():
+    if not path.exists() or _is_of_own_code(path):
         return ()
     modules = read_modules(folder, PACKAGE, f"{', '.join(ORDER)} of sentence_transformers")
     kinds = [module.kind for module in modules]
@@ -106,6 +107,13 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     if not is_static and "Pooling" not in kinds:
         raise CheckpointError(f"{path} has {', '.join(kinds)} and no Pooling: without it there is no single vector")
     return modules
+
+
+def _is_of_own_code(path: Path) -> bool:
+    """True of jina-embeddings-v5-text, whose only module is of its own code: what that pools is its family's."""
+    config = path.with_name("config.json")
+    is_jinas = config.is_file() and read_object(config).get("model_type") == JINA_V5
+    return is_jinas and [entry.get("type") for entry in read_list(path)] == ["custom_st.Transformer"]
 
 
 def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[SentenceModule, ...]:

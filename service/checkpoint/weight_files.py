@@ -7,6 +7,7 @@ Source: the safetensors format; transformers 5.23 `quantization_config`, `find_a
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from service.checkpoint.json_files import CheckpointError, read_object
 from service.checkpoint.quantized.matrices import FLOATS, Matrix, StoredTensor, find_matrices
 from service.checkpoint.quantized.settings import KEY, Quantization, read_quantization
 
-ADAPTER = "adapter_config.json"
-OF_TASKS = "adapters/**/adapter_config.json"
-"""Of jina-embeddings-v4 and v5 as released: their code puts one task's on, and no vector is of the weights alone."""
+ADAPTER, ADAPTER_WEIGHTS, TASKS = "adapter_config.json", "adapter_model.safetensors", "adapters"
+"""Files of an adapter, and the folder of those of several tasks."""
+OF_TASK = re.compile(r"(?P<layer>\.lora_[AB])\.(?P<task>[\w-]+)(?P<end>\.weight)$")
+"""End of the name of a tensor that is of one task, where one file has those of all."""
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 QUANTIZED_NAMES: Mapping[str, str] = {
     "_scale_inv": "fp8",
@@ -127,8 +129,25 @@ def read_header(path: Path) -> dict[str, Any]:
     return tensors
 
 
+def task_adapters(folder: Path) -> dict[str, Path]:
+    """The tasks whose adapters stand beside the weights, each with the folder that has its adapter's files.
+
+    jina-embeddings-v5-text has a folder for each; jina-embeddings-v4 one for all, where tensors' names have the task.
+    """
+    place = folder / TASKS
+    if (place / ADAPTER).is_file() and (place / ADAPTER_WEIGHTS).is_file():
+        found = {one["task"] for name in read_header(place / ADAPTER_WEIGHTS) if (one := OF_TASK.search(name))}
+        return dict.fromkeys(sorted(found), place)
+    return {path.parent.name: path.parent for path in sorted(place.glob(f"*/{ADAPTER}"))}
+
+
 def _refuse_adapter(folder: Path) -> None:
-    found = next((path for name in (ADAPTER, OF_TASKS) for path in sorted(folder.glob(name))), None)
+    if tasks := task_adapters(folder):
+        raise CheckpointError(
+            f"{folder} has the adapters of its tasks beside its weights, and no vector is of these alone: choose one "
+            f"by the model {folder}/{TASKS}/TASK; its tasks: {', '.join(tasks)}"
+        )
+    found = next((path for place in (folder, folder / TASKS) if (path := place / ADAPTER).is_file()), None)
     if found is None:
         return
     base = read_object(found).get("base_model_name_or_path")

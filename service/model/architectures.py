@@ -134,9 +134,11 @@ def _colbert(one: Source) -> Model:
     form = colbert_form(CheckpointFiles(one.folder))
     is_among_others = form == "HF_ColBERT"
     backbone = one.text_encoder(elsewhere=(PROJECTION,) if is_among_others else (), masks_tokens=True)
-    configs: Sequence[DenseConfig] = [stanford_projection(one.folder)]
-    if not is_among_others:
-        configs = read_token_modules(one.folder, is_pylates=form == "PyLate").dense
+    configs: Sequence[DenseConfig] = (
+        [stanford_projection(one.folder)]
+        if is_among_others
+        else read_token_modules(one.folder, is_pylates=form == "PyLate").dense
+    )
     modules = DenseModules.of(configs, one.device, backbone.width, is_among_others=is_among_others)
     return Model(backbone, TokensHead(modules))
 

@@ -1,9 +1,7 @@
 """Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
 
-import json
 import logging
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -13,7 +11,7 @@ from transformers.models.auto import auto_factory
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.quantized.settings import read_quantization
-from service.checkpoint.reranker_kind import reranker_kind
+from service.checkpoint.unread_tensors import unknown_tensors
 from service.errors import ModelError
 from service.model.lora import merge_adapter
 from service.model.quantized.state import dequantized
@@ -21,21 +19,6 @@ from service.model.quantized.state import dequantized
 logger = logging.getLogger("cenote.model")
 
 M = TypeVar("M", bound=PreTrainedModel)
-
-HEADS = re.compile(
-    r"(?:^|\.)(?:cls|lm_head|score|classifier|pre_classifier|qa_outputs|pooler|vocab_transform|vocab_layer_norm"
-    r"|vocab_projector|multi_vector_projector|mask_predictions|discriminator_predictions|generator_predictions"
-    r"|generator_lm_head)\."
-)
-"""Heads of masked and causal language models, of classifiers, readers and poolers; jina-v4's vectors for each token."""
-MODERNBERT_HEAD = re.compile(r"^(?:head\.(?:dense|norm)|decoder)\.(?:weight|bias)$")
-BUFFERS = re.compile(
-    r"(?:^|\.)(?:position_ids|token_type_ids|inv_freq|original_inv_freq|cos_cached|sin_cached|relative_position_index"
-    r"|masked_bias|num_batches_tracked)$"
-)
-"""Computed when a module is built; older releases of transformers saved it with the weights."""
-KEY = "unread_tensors"
-"""Of `cenote` in config.json: beginnings of names that may be dropped."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -152,31 +135,10 @@ def _own_class(stock: type[M], config: PretrainedConfig) -> type[M]:
 
 def _say_unread(names: Sequence[str], folder: Path) -> None:
     """Refuse or log tensors that the model does not read."""
-    if others := _surprising(names, folder):
-        told = f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; "
-        if reranker_kind(CheckpointFiles(folder)) is not None:  # what makes a score of a pair is among them, or after
-            raise ModelError("internal_error", told + "a reranker's scores would be others without them")
-        raise ModelError(
-            "internal_error",
-            told + "its vectors may be others without them. If they may be dropped, say so in config.json: "
-            '"cenote": {"unread_tensors": ["beginning of their names", ...]}',
-        )
+    if told := unknown_tensors(names, folder):
+        raise ModelError("internal_error", told)
     if names:
         logger.info("%d tensors are not read, heads and buffers: %s", len(names), ", ".join(names[:5]))
-
-
-def _surprising(names: Iterable[str], folder: Path) -> list[str]:
-    """Names that are not known to be harmless, sorted.
-
-    Heads of other tasks and buffers that are computed anew change no vector. Other tensors may make a checkpoint
-    another model than its config.json says: an adapter, an expert, a scale.
-    """
-    path = folder / "config.json"
-    own = json.loads(path.read_bytes()).get("cenote") if path.exists() else None
-    dropped = own.get(KEY) if isinstance(own, dict) else None
-    begins = tuple(map(str, dropped)) if isinstance(dropped, list) else ()
-    known = (HEADS, MODERNBERT_HEAD, BUFFERS)
-    return sorted(name for name in names if not (name.startswith(begins) or any(part.search(name) for part in known)))
 
 
 def _own_code(config: object) -> str:

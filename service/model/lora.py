@@ -24,8 +24,9 @@ MOVED = (
     (re.compile(r"^(?:vlm\.|model\.)*language_model\.model\."), "language_model."),
 )
 """Names of layers in adapters that were made with older releases of transformers, to today's."""
-HEAD = "lm_head"
-"""A language model's, which an embedder does not have; who reads it by itself refuses an adapter of it."""
+HEADS = {"lm_head", "multi_vector_projector"}
+"""A language model's, and jina-embeddings-v4's for each token, which an embedder does not have; who reads one by itself
+refuses an adapter of it."""
 
 
 def merge_adapter(folder: Path, stock: torch.nn.Module, beside: Collection[str] = ()) -> None:
@@ -71,7 +72,7 @@ def _find(known: Mapping[str, T], name: str, stock: torch.nn.Module) -> T | None
         moved = old.sub(new, moved)
     names = (name, name.removeprefix(f"{prefix}."), f"{prefix}.{name}", moved)
     found = next((known[one] for one in names if one in known), None)
-    if found is None and HEAD not in name.split("."):
+    if found is None and HEADS.isdisjoint(name.split(".")):
         raise ModelError("internal_error", f"the adapter changes {name}; its base has nothing of this name")
     return found
 

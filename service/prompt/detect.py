@@ -12,6 +12,7 @@ from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, rer
 from service.checkpoint.sentence_files import check_names
 from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.sentence_settings import check_sizes
+from service.checkpoint.unread_tensors import refuse_unknown_tensors
 from service.checkpoint.weight_files import check_weights, list_weight_files, read_header
 from service.media.resize.image_rule import PixelRule
 from service.prompt.families import FAMILIES
@@ -63,6 +64,8 @@ def load_profile(folder: Path, name: str = "") -> Profile:
     if profile.architecture == "static" and (folder / JOINED).is_dir():
         raise CheckpointError(f"{folder} has an adapter, and {profile.name} has no layers that it could change")
     check_weights(folder)
+    if profile.architecture != "static":
+        refuse_unknown_tensors(files)
     return profile
 
 

@@ -39,6 +39,7 @@ class PromptRole:
         skipped_ids: tokens whose vectors are not given.
         uses_static_weights: the model does not run: each token has its own weight.
         has_ends: the tokenizer's own tokens may stand around the text.
+        is_second: a marker stands after the first token of a text, where the tokenizer puts none before it.
     """
 
     markers: tuple[TokenPiece, ...] = ()
@@ -48,12 +49,15 @@ class PromptRole:
     skipped_ids: frozenset[int] = frozenset()
     uses_static_weights: bool = False
     has_ends: bool = True
+    is_second: bool = False
 
     def plan(self, token_ids: list[int]) -> TokenPlan:
         """Complete a prompt for the model: filled up, and with the tokens that get no vector."""
         num_missing = max(0, self.filling.num_tokens - len(token_ids))
         if num_missing:
             token_ids = [*token_ids, *[self.filling.token_id] * num_missing]
+        if self.is_second:
+            token_ids = [*token_ids[1:2], *token_ids[:1], *token_ids[2:]]
         num_masked = 0 if self.filling.is_attended else num_missing
         skipped = tuple(i for i, one in enumerate(token_ids) if one in self.skipped_ids) if self.skipped_ids else ()
         return TokenPlan(token_ids, num_masked, skipped, self.uses_static_weights)

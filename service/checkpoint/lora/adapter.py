@@ -11,12 +11,14 @@ from typing import Any
 
 from service.checkpoint.json_files import CheckpointError, read_object
 from service.checkpoint.lora.settings import MERGE_IT, LoraSettings
-from service.checkpoint.weight_files import read_header
+from service.checkpoint.weight_files import OF_TASK, read_header
 
 JOINED = "joined_adapter"
 """Folder of a joined checkpoint that holds the adapter, as `config.json` and `model.safetensors`: names that count in
 fingerprints, wherever they are."""
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+TASK = "task"
+"""Beginning of the name of a link there that says which task is meant, where the adapter's file has several."""
 PREFIX = "base_model.model."
 PART = re.compile(r"^(?P<layer>.+)\.lora_(?P<part>A\.weight|B\.weight|magnitude_vector(?:\.weight)?)$")
 WRAPPED = re.compile(r"\.(?:base_layer|modules_to_save)(?=\.)")
@@ -69,11 +71,19 @@ def joined_adapter(folder: Path) -> Adapter | None:
         CheckpointError: see `read_adapter`.
     """
     place = folder / JOINED
-    return read_adapter(place / CONFIG, place / WEIGHTS) if place.is_dir() else None
+    return read_adapter(place / CONFIG, place / WEIGHTS, chosen_task(folder)) if place.is_dir() else None
 
 
-def read_adapter(config: Path, weights: Path) -> Adapter:
+def chosen_task(folder: Path) -> str:
+    """The task of a joined checkpoint's adapter, where several were to choose from; else empty."""
+    return next((path.name.removeprefix(f"{TASK}-") for path in (folder / JOINED).glob(f"{TASK}-*")), "")
+
+
+def read_adapter(config: Path, weights: Path, task: str = "") -> Adapter:
     """An adapter, by its headers.
+
+    Args:
+        task: whose tensors are meant of those that have a task in their names; the others' are passed over.
 
     Raises:
         CheckpointError: it is more than LoRA or DoRA of linear layers and parameters as a whole, has tensors that its
@@ -83,7 +93,10 @@ def read_adapter(config: Path, weights: Path) -> Adapter:
     parts: dict[str, dict[str, str]] = {}
     whole: dict[str, str] = {}
     for name in header:
-        found = PART.match(name.removeprefix(PREFIX))
+        of_task = OF_TASK.search(name) if task else None
+        if of_task is not None and of_task["task"] != task:
+            continue
+        found = PART.match((OF_TASK.sub(r"\g<layer>\g<end>", name) if of_task else name).removeprefix(PREFIX))
         if found is not None:
             parts.setdefault(found["layer"], {})[found["part"].removesuffix(".weight")] = name
         elif ".lora_" not in name and settings.saves(own := WRAPPED.sub("", name.removeprefix(PREFIX))):

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from service.checkpoint.json_files import CheckpointError, read_object
 from service.checkpoint.linked_folder import linked_folder
-from service.checkpoint.lora.adapter import CONFIG, JOINED, WEIGHTS, read_adapter
-from service.checkpoint.weight_files import ADAPTER, list_weight_files
+from service.checkpoint.lora.adapter import CONFIG, JOINED, TASK, WEIGHTS, read_adapter
+from service.checkpoint.weight_files import ADAPTER, ADAPTER_WEIGHTS, TASKS, list_weight_files, task_adapters
 
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
 READ = (
     *("*.json", "*.jinja", "*/*.json", "*/*.jinja", "*/*.safetensors"),
     *("artifact.metadata", "sparse_linear.pt", "colbert_linear.pt"),
@@ -42,8 +41,20 @@ def base_of(folder: Path) -> tuple[str, str | None] | None:
     return base, revision
 
 
-def join(adapter: Path, base: Path) -> Path:
+def join_task(base: Path, task: str) -> Path:
+    """A checkpoint with the adapter of one of its own tasks; see `join`."""
+    found = task_adapters(base)
+    if task not in found:
+        raise CheckpointError(f"{base} has no adapter of the task {task!r}; its tasks: {', '.join(found) or 'none'}")
+    read_adapter(found[task] / ADAPTER, found[task] / ADAPTER_WEIGHTS, task)
+    return join(found[task], base, task)
+
+
+def join(adapter: Path, base: Path, task: str = "") -> Path:
     """A folder of links to both; see `linked_folder`.
+
+    Args:
+        task: one of several that the adapter's file may have.
 
     Raises:
         CheckpointError: it cannot be written, or the base lacks files or is an adapter itself.
@@ -59,6 +70,7 @@ def join(adapter: Path, base: Path) -> Path:
     links |= {path.name: path for path in weights}
     links |= {name: path for name, path in _files(adapter) if has_modules or not _is_sentence(name)}
     links |= {f"{JOINED}/{CONFIG}": adapter / ADAPTER, f"{JOINED}/{WEIGHTS}": adapter / ADAPTER_WEIGHTS}
+    links |= {f"{JOINED}/{TASK}-{task}": adapter / ADAPTER} if task else {}
     return linked_folder({name: path.resolve() for name, path in links.items()}, "adapters")
 
 
@@ -67,7 +79,8 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     is_base = not (folder / ADAPTER).is_file()
     for path in (path for pattern in READ for path in folder.glob(pattern)):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and (is_base or name not in (ADAPTER, "config.json")):
+        is_of_task = path.parent == folder / TASKS
+        if path.is_file() and not is_of_task and (is_base or name not in (ADAPTER, "config.json")):
             yield name, path
 
 

@@ -75,8 +75,7 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; places after the last one are padding, and their mixtures zero. Tokens are
-            hidden only where attention is not causal.
+        groups: how prompts lie; places after the last one are padding, and their mixtures zero.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.

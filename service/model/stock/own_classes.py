@@ -4,7 +4,8 @@ In: a configuration. Out: a module with the names of the released tensors. `Text
 those of transformers.
 
 Source: llama-nemotron-embed-1b-v2, `llama_bidirectional_model.py`; voyage-4-nano, `modeling_qwen3_bidirectional.py`;
-LFM2.5-Embedding-350M, `modeling_lfm2_bidirectional.py`; transformers 5.24 `Lfm2ShortConv`, `create_causal_mask`.
+LFM2.5-Embedding-350M and LFM2.5-ColBERT-350M, `modeling_lfm2_bidirectional.py`; transformers 5.24 `Lfm2ShortConv`,
+`create_causal_mask`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,9 +48,10 @@ class ShortConv(Lfm2ShortConv):
 
     Attributes:
         both_sides: the kernel's middle lies on a token, not its end: it sees those after it, too.
+        clears: tokens that are hidden from others are zeros to it.
     """
 
-    both_sides = False
+    both_sides, clears = False, True
 
     def forward(
         self, hidden_states: torch.Tensor, cache: Any = None, attention_mask: Any = None, **others: Any
@@ -62,8 +64,13 @@ class ShortConv(Lfm2ShortConv):
             others: with `packing` among them the only row has its prompts, one after the other, and padding.
         """
         packing: Sequence[Group] = others.get("packing", ())
-        if attention_mask is not None:
+        if attention_mask is not None and self.clears:
             hidden_states = hidden_states * attention_mask[:, :, None].to(hidden_states.dtype)
+        if self.clears and any(group.num_keys < group.num_tokens for group in packing):
+            hidden_states = hidden_states.clone()
+            for group in packing:
+                rows = hidden_states[0, group.start : group.stop].view(group.num_segments, group.num_tokens, -1)
+                rows[:, group.num_keys :] = 0
         before, after, x = self.in_proj(hidden_states).chunk(3, dim=-1)
         gated, mixed = before * x, torch.zeros_like(hidden_states)
         for group in packing:
@@ -88,6 +95,12 @@ class ShortConvBothSides(ShortConv):
     both_sides = True
 
 
+class ShortConvOfTokens(ShortConvBothSides):
+    """The same, and it reads hidden tokens as any others."""
+
+    clears = False
+
+
 class PackedLfm2Model(Lfm2Model):  # type: ignore[no-untyped-call]
     """LFM2 over packed prompts."""
 
@@ -109,6 +122,13 @@ class Lfm2BidirectionalModel(PackedLfm2Model):  # type: ignore[no-untyped-call]
         super().__init__(_both_ways(config))
 
 
+class Lfm2ModelOfTokens(Lfm2BidirectionalModel):  # type: ignore[no-untyped-call]
+    """The same with a vector for each token."""
+
+    conv_class = ShortConvOfTokens
+    reads_padding = True
+
+
 def _both_ways(config: Any) -> Any:
     """The configuration, by which transformers and our own attention have no causal mask."""
     config.is_causal = False
@@ -117,6 +137,6 @@ def _both_ways(config: Any) -> Any:
 
 _CLASSES = (
     *(LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel),
-    *(AlibiBert, AlibiBertOfCode, NomicExperts),
+    *(Lfm2ModelOfTokens, AlibiBert, AlibiBertOfCode, NomicExperts),
 )
 OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {one.__name__: one for one in _CLASSES}

@@ -90,7 +90,8 @@ class TextEncoder(Backbone):
         self._first_position = self._pad_id + 1 if self._config.model_type in BEHIND_PADDING else 0
         if self.is_packed:
             self._config._attn_implementation = PACKED
-        self.language = LanguageModel(stock) if isinstance(stock, Qwen3Model) and _is_plain(stock.config) else None
+        is_ours = isinstance(stock, Qwen3Model) and _is_plain(stock.config) and not masks_tokens
+        self.language = LanguageModel(cast(Qwen3Model, stock)) if is_ours else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: Products = TORCHS
@@ -263,7 +264,8 @@ class TextEncoder(Backbone):
     def stock_run(self, probe: Probe) -> StockRun:
         """The stock side computes its own positions and masks, with plain attention and with padding."""
         num_tokens = len(probe.plan.ids)
-        ids = torch.tensor([[*probe.plan.ids, *[self._pad_id] * NUM_PADS]], device=self.device)
+        num_pads = 0 if getattr(self.stock, "reads_padding", False) else NUM_PADS
+        ids = torch.tensor([[*probe.plan.ids, *[self._pad_id] * num_pads]], device=self.device)
         mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.plan.num_masked
         inputs = {"input_ids": ids, "attention_mask": mask.long()}
         if self._separator is not None:

@@ -22,6 +22,7 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.page_modules import read_projection
 from service.checkpoint.late.token_projection import CUSTOM, find_projection
+from service.checkpoint.lora.adapter import chosen_task
 from service.media.resize.image_rule import ImageRule, TwoStepRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
@@ -89,14 +90,18 @@ def chat(_: CheckpointFiles, tokens: SpecialTokens) -> ChatML:
 
 
 def make_jina(files: CheckpointFiles) -> Profile:
-    """See `make_embedder`; means over an image's tokens or a text's, never both. Each task is released merged."""
+    """See `make_embedder`; means over an image's tokens or a text's, never both.
+
+    Each task is released merged, too; of that for matching texts a passage is read as a query.
+    """
+    passage = JINA_QUERY if chosen_task(files.folder) == "text-matching" else JINA_PASSAGE
     profile = make_embedder(
         files,
         name="jina-embeddings-v4",
         architecture="stock_vlm_mrope_of_image",
         pixels=lambda files: processor_pixels(files, RELEASED_PIXELS),
         max_tokens=TRAINED_TOKENS,
-        types=input_types(JINA_QUERY, document=JINA_PASSAGE, image=""),
+        types=input_types(JINA_QUERY, document=passage, image=""),
         layout=lambda _, tokens: TextOrImage(tokens, (JINA_QUERY, JINA_PASSAGE)),
         instruction=JINA_QUERY,
     )
@@ -249,7 +254,7 @@ FAMILIES = {
     "jina_v4": replace(
         GME,
         model_types=("qwen2_5_vl",),
-        about="jina-embeddings-v4, a merged task",
+        about="jina-embeddings-v4, a merged task or one of MODEL/adapters/TASK",
         make_profile=make_jina,
         named=("jina",),
         stock="Qwen2_5_VLModel",

@@ -7,20 +7,23 @@ decides which tokens see each other, config.json has to say it by `is_causal`, w
 from dataclasses import replace
 from functools import partial
 
+from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.prompt.profile.decoder_profile import make_decoder_profile
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
-from service.prompt.profile.text_profile import text_family
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
 QWEN3_MIN_DIMENSIONS = 32
 """Shortest matryoshka prefix of Qwen3-Embedding's model card."""
 GEMMA_DIMENSIONS = (128, 256, 512)
 """Lengths of the model card of EmbeddingGemma below the full 768."""
-LFM2_BOTH_WAYS = "Lfm2BidirectionalModel"
+LFM2_BOTH_WAYS, LFM2_OF_TOKENS = "Lfm2BidirectionalModel", "Lfm2ModelOfTokens"
 VOYAGE = "modeling_qwen3_bidirectional.Qwen3BidirectionalModel"
 """Its `AutoModel` of `auto_map`; `architectures` says `Qwen3ForCausalLM`."""
+JINA_DIMENSIONS = (32, 64, 128, 256, 512, 768)
+"""Lengths of the model cards of jina-embeddings-v5-text below or at the full 768 and 1024."""
 VOYAGE_DIMENSIONS = (256, 512, 1024)
 """Lengths of its model card below the full 2048."""
 
@@ -46,17 +49,27 @@ def make_voyage(files: CheckpointFiles) -> Profile:
 
 
 def make_lfm2(files: CheckpointFiles) -> Profile:
-    """Of which class it is decides what its short convolutions see; transformers has the causal one alone."""
+    """Of which class it is decides what its short convolutions see; transformers has the causal one alone.
+
+    LFM2.5-ColBERT has other code under the same name than LFM2.5-Embedding: there they see hidden tokens, too.
+    """
     both_ways = architecture(files) == LFM2_BOTH_WAYS
+    of_code = LFM2_OF_TOKENS if colbert_form(files) else LFM2_BOTH_WAYS
     return make_decoder_profile(
-        files, name="lfm2", model_class=LFM2_BOTH_WAYS if both_ways else "PackedLfm2Model", is_known=both_ways
+        files, name="lfm2", model_class=of_code if both_ways else "PackedLfm2Model", is_known=both_ways
     )
+
+
+def make_jina_v5(files: CheckpointFiles) -> Profile:
+    """Its own code pools the last token and brings it to length 1, and has prefixes for queries and documents."""
+    made = make_text_profile(files, name="jina-embeddings-v5", pooling="last_token", matryoshka=JINA_DIMENSIONS)
+    return replace(made, normalize=True)
 
 
 TASK = "`Instruct: {instruction}\\nQuery:`; documents bare"
 MEAN_OR_LAST = "mean or last token, by its files"
 PADDED = Difference(
-    "LFM2.5-Embedding in a padded batch, by its own code under transformers 4",
+    "LFM2.5-Embedding in a padded batch, by its own code under transformers 4; LFM2.5-ColBERT by its own under any",
     "padding reaches into the short convolutions of the texts beside it",
     "as each text alone; transformers 5 clears padding first, too",
     "a vector must not depend on its neighbors",
@@ -76,6 +89,17 @@ FAMILIES: dict[str, Family] = {
         pooling="mean, two Dense",
         name="embeddinggemma",
         matryoshka=GEMMA_DIMENSIONS,
+    ),
+    "jina_embeddings_v5": text_family(
+        ("qwen3", "eurobert"),
+        "jina-embeddings-v5-text small and nano, of one task: MODEL/adapters/TASK",
+        "Qwen3Model, EuroBertModel",
+        make_profile=make_jina_v5,
+        pooling="last token",
+        prompt="`Query: `, `Document: `, by its files",
+        is_of=lambda files: architecture(files) == "JinaEmbeddingsV5Model",
+        rank=1,
+        more_tests=("tests/models/adapters/",),
     ),
     "lfm2": decoder(
         ("lfm2",),

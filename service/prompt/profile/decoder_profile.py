@@ -13,7 +13,7 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import architecture, module_kinds
 from service.checkpoint.sentence_files import Pooling
-from service.prompt.profile.profile import Profile
+from service.prompt.profile.profile import MULTI_VECTOR, Profile
 from service.prompt.profile.text_profile import make_text_profile
 
 POOLINGS: Mapping[object, Pooling] = {"avg": "mean", "cls": "cls", "last": "last_token"}
@@ -33,7 +33,7 @@ def make_decoder_profile(files: CheckpointFiles, *, is_known: bool = False, **op
         check_direction(files)
     profile = make_text_profile(files, **options)
     said = files.config.get("pooling")
-    if said is None:
+    if said is None or profile.pooling == MULTI_VECTOR:
         return profile
     if not isinstance(said, str) or said not in POOLINGS:
         raise CheckpointError(f"config.json has pooling {said!r}; supported: {', '.join(map(str, POOLINGS))}")

@@ -13,14 +13,18 @@ from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.sentence_files import SentenceFiles
 from service.checkpoint.sparse_files import Router, read_table
+from service.checkpoint.tokenizer_settings import refuse, tokenizer_settings
 from service.prompt.piece import TokenPiece
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.roles import DOCUMENT, QUERY, PromptRole, QueryExpansion
 from service.prompt.templates.plain_text import QueryOrDocument
-from service.prompt.tokenizer.tokenizer_file import token_ids
+from service.prompt.tokenizer.tokenizer_file import TokenizerFile, token_ids
 
 ENCODERS = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert", "roberta", "xlm-roberta")
-"""Model types of encoders whose tokens may be hidden from each other: packed, and not causal."""
+DECODERS = (*("gemma", "gemma3_text", "lfm2", "llama", "llama_bidirec", "ministral3", "mistral", "qwen2", "qwen3"),)
+"""Model types of encoders, and of decoders, whose tokens may be hidden from each other: those that run packed."""
+LEFT = ("Gemma", "Llama")
+"""Beginnings of tokenizers' classes that pad at the left where their files do not say."""
 MASKS = ("[MASK]", "<mask>")
 """Of tokenizers whose class in transformers has a mask that tokenizer_config.json does not name."""
 NAMES = {QUERY: ("query",), DOCUMENT: ("document", "passage", "corpus")}
@@ -35,12 +39,12 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
         max_positions: most tokens that the encoder can number.
 
     Raises:
-        CheckpointError: the encoder is not among `ENCODERS`, or the tokenizer lacks what the files name.
+        CheckpointError: the encoder is none of `ENCODERS` and `DECODERS`, or the tokenizer lacks what the files name.
     """
-    if files.model_type not in ENCODERS:
+    if files.model_type not in (*ENCODERS, *DECODERS):
         raise CheckpointError(
             f"config.json has model_type {files.model_type!r}, and the files beside it are of late interaction; its "
-            f"encoders that are supported: {', '.join(ENCODERS)}"
+            f"encoders that are supported: {', '.join((*ENCODERS, *DECODERS))}"
         )
     tokenizer = files.read_object("tokenizer.json")
     ids, added = token_ids(tokenizer), tokenizer.get("added_tokens", [])
@@ -50,6 +54,8 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
     fillings = {QUERY: QueryExpansion(), DOCUMENT: QueryExpansion()}
     if found.expansion is not None:
         fillings[QUERY] = _filling(found.expansion, files, ids, max_positions)
+    sample = TokenizerFile.read(files.folder).load().encode("a") if found.inserts_markers else None
+    is_second = sample is not None and not any(sample.special_tokens_mask[:1])
     roles: dict[str, PromptRole] = {}
     for index, (name, filling) in enumerate(fillings.items()):
         pieces, prefix = _split(found.prefixes[index], specials)
@@ -61,6 +67,7 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
             max_tokens=min(max(longest, filling.num_tokens), max_positions),
             filling=filling,
             skipped_ids=frozenset(ids[word] for word in found.skiplists[index] if word in ids),
+            is_second=is_second and bool(pieces),
         )
     return replace(
         profile,
@@ -106,9 +113,14 @@ def _filling(
         raise CheckpointError(
             f"query_expansion has length {expansion.length}; the encoder has {max_positions} positions"
         )
-    config = files.optional("tokenizer_config.json")
+    config = tokenizer_settings(files)
+    kind, is_decoder = str(config.get("tokenizer_class")), files.model_type in DECODERS
+    key = "padding_side" if "padding_side" in config else "tokenizer_class"
+    if config.get(key) == "left" or (key != "padding_side" and is_decoder and kind.startswith(LEFT)):
+        refuse(files, key, config[key], "queries are expanded where they are padded; supported: padding_side 'right'")
     mask, end = (token_text(config.get(key)) for key in ("mask_token", "eos_token"))
-    names = [one for one in (mask, *MASKS, end) if one] if expansion.token is None else [expansion.token]
+    masks = MASKS if not is_decoder or kind.startswith("Gemma") else ()
+    names = [one for one in (mask, *masks, end) if one] if expansion.token is None else [expansion.token]
     token_id = next((ids[name] for name in names if name in ids), None)
     if token_id is None:
         raise CheckpointError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")

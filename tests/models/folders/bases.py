@@ -263,6 +263,7 @@ BASES: dict[str, Callable[[Path], object]] = {
     "colbert": lambda folder: native("bert", folder, SHAPES["hidden masks"]),
     "pylate": partial(pylate, "bert"),
     "pylate modernbert": partial(pylate, "modernbert"),
+    "pylate lfm2": partial(pylate, "lfm2, causal"),
     "stanford": lambda folder: stanford(folder, None),
     "colqwen2.5": colqwen2_5,
     "colqwen2.5 of transformers": hf_colqwen2_5,

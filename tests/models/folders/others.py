@@ -66,7 +66,7 @@ COLBERTS = [
     reordered(lambda one: [one[0], {**one[1], "type": "xtr.Dense"}], "colbert", "'xtr.Dense'"),
     reordered(lambda one: one[:1], "pylate", "no Dense"),
     encoder("mpnet"),
-    encoder("qwen3"),
+    encoder("qwen3_5_text"),
 ]  # fmt: skip
 PAGE = "visual_prompt_prefix"
 

@@ -1,10 +1,12 @@
 """What docs/models.md says of the models that people serve is what the loader says of their released files."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.hub import find_checkpoint
@@ -20,6 +22,7 @@ from tests.models.served import load
 from tests.models.used.models import USED
 from tests.models.used.row import Used
 
+PROJECTIONS = [f"{name}_proj" for name in ("q", "k", "v", "o", "gate", "up", "down")]
 ROWS = [row for rows in USED.values() for row in rows]
 
 
@@ -37,6 +40,8 @@ def test_the_loader_says_what_the_page_says(
     folder = Row("", row.base, [*edits(row)], folder=row.names[0].partition("/")[2]).make(base(row.base), tmp_path)
     if row.adapts is not None:
         folder = adapter(tmp_path / "adapter", folder, **row.adapts)
+    if row.tasks:
+        folder = with_tasks(folder, row)
     try:
         said, error = serve(folder, row), ""
     except (CheckpointError, ModelError) as refusal:
@@ -57,6 +62,19 @@ def edits(row: Used) -> list[Edit]:
     made += [put(n, **one) if isinstance(one, dict) else write(n, one) for n, one in row.files.items()]
     made += [tensors(**{name: torch.ones(shape) for name, shape in row.tensors.items()})] if row.tensors else []
     return [*made, remove(*row.lacks)]
+
+
+def with_tasks(folder: Path, row: Used) -> Path:
+    """An adapter for each task, or one for all whose tensors name theirs; the model of the last."""
+    for task in row.tasks:
+        made = adapter(folder / "adapters" / task, folder, target_modules=PROJECTIONS)
+        if row.in_one:
+            path = made / "adapter_model.safetensors"
+            named = {name.replace(".weight", f".{task}.weight"): one for name, one in load_file(path).items()}
+            save_file(named, folder / "adapters" / path.name, {"format": "pt"})
+            (made / "adapter_config.json").rename(folder / "adapters" / "adapter_config.json")
+            shutil.rmtree(made)
+    return folder / "adapters" / row.tasks[-1]
 
 
 def serve(folder: Path, row: Used) -> str:

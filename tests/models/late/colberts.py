@@ -15,8 +15,15 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from tests.models.text.checkpoints import RECIPES, SIZES
+from tests.models.text.decoders import as_own_code
 
 FAMILIES = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert", "roberta", "xlm_roberta")
+DECODERS = (
+    *("gemma", "gemma3_text", "lfm2", "lfm2, causal", "llama", "llama_bidirec", "ministral3", "mistral"),
+    *("qwen2", "qwen3"),
+)
+WITHOUT_HEAD = ("qwen2", "qwen3")
+"""Whose tokenizers put no token before a text."""
 WIDTH, TOKEN_WIDTH = SIZES["hidden_size"], 24
 MARKERS = ("[Q] ", "[D] ")
 """PyLate's, added to the tokenizer with their blank."""
@@ -75,7 +82,7 @@ def stock(name: str, folder: Path, *, markers: Sequence[str] = (), is_special: b
     """Write a bare encoder with its tokenizer.
 
     Args:
-        name: one of `FAMILIES`.
+        name: one of `FAMILIES` or `DECODERS`.
         markers: added to the tokenizer as PyLate adds them.
         is_special: as sentence-transformers registers them.
     """
@@ -106,6 +113,13 @@ def native(name: str, folder: Path, shape: Shape, *, markers: Sequence[str] = ()
     MultiVectorEncoder(
         modules=modules, prompts=shape.prompts, similarity_fn_name=shape.similarity, device="cpu"
     ).save_pretrained(str(folder))
+    return released(name, folder)
+
+
+def released(name: str, folder: Path) -> Path:
+    """A folder with the released keys of its recipe."""
+    for edit in RECIPES[name].released:
+        edit(folder)
     return folder
 
 
@@ -173,7 +187,7 @@ def pylate(name: str, folder: Path, *, is_typed: bool = True, **said: object) ->
     }
     for path, content in files.items():
         (folder / path).write_text(json.dumps(content))
-    return folder
+    return released(name, folder)
 
 
 def stanford(folder: Path, metadata: dict[str, object] | None) -> Path:
@@ -196,4 +210,6 @@ def stanford(folder: Path, metadata: dict[str, object] | None) -> Path:
 
 def reference(folder: Path, **model: object) -> MultiVectorEncoder:
     """sentence-transformers on a checkpoint: padded batches, its own masks; `model` goes to `from_pretrained`."""
-    return MultiVectorEncoder(str(folder), device="cpu", model_kwargs=model)
+    made = MultiVectorEncoder(str(folder), device="cpu", model_kwargs=model)
+    as_own_code(made, folder, clears=False)
+    return made

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from service.checkpoint.hub import find_checkpoint
+from service.checkpoint.json_files import CheckpointError
 from service.errors import InputError
 from service.front.served_model import load_served_model
 from service.ipc.messages import Request
@@ -19,11 +20,14 @@ from service.outputs.plan import TokenPlan
 from service.prompt.detect import load_profile
 from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
+from tests.models.folders.edits import put
 from tests.models.late.colberts import (
+    DECODERS,
     FAMILIES,
     MARKERS,
     SHAPES,
     TOKEN_WIDTH,
+    WITHOUT_HEAD,
     Shape,
     fixed,
     native,
@@ -51,21 +55,22 @@ class Sides(Served):
         return self.numbers(self.prompts(texts))
 
 
-def wanted(folder: Path, texts: Sequence[Sided]) -> list[np.ndarray]:
+def wanted(folder: Path, texts: Sequence[Sided], batch_size: int = 32) -> list[np.ndarray]:
     """Each side's texts together, as the reference takes them."""
     model = reference(folder)
     sides: dict[str, Any] = {"query": model.encode_query, "document": model.encode_document}
     found: list[np.ndarray] = [np.zeros(0)] * len(texts)
     for name, encode in sides.items():
         places = [i for i, (side, _) in enumerate(texts) if side == name]
-        for place, one in zip(places, encode([texts[i][1] for i in places], convert_to_numpy=True), strict=True):
+        vectors = encode([texts[i][1] for i in places], batch_size=batch_size, convert_to_numpy=True)
+        for place, one in zip(places, vectors, strict=True):
             found[place] = one
     return found
 
 
-def check(folder: Path) -> Sides:
+def check(folder: Path, batch_size: int = 32) -> Sides:
     """Compare a mixed batch, and some texts alone."""
-    served, want = Sides(folder), wanted(folder, BOTH)
+    served, want = Sides(folder), wanted(folder, BOTH, batch_size)
     assert difference(served(BOTH), want) <= TOLERANCE
     for i in (0, 1, 4, 5, 45, 46):
         assert difference(served([BOTH[i]]), [want[i]]) <= TOLERANCE
@@ -77,6 +82,14 @@ def test_every_encoder(name: str, tmp_path: Path) -> None:
     served = check(native(name, tmp_path / "colbert", SHAPES["hidden masks"]))
     assert (served.profile.name, served.profile.outputs) == ("colbert", ("multi",))
     assert (served.profile.dimensions, served.profile.max_tokens) == (TOKEN_WIDTH, 48)
+
+
+@pytest.mark.parametrize("what", ["hidden masks", "attended masks", "no masks"])
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_decoder(name: str, what: str, tmp_path: Path) -> None:
+    """LFM2.5's own code lets padding into its convolutions, so its texts are alone."""
+    served = check(native(name, tmp_path / "colbert", SHAPES[what]), 1 if name == "lfm2" else 32)
+    assert (served.profile.name, served.profile.outputs) == ("colbert", ("multi",))
 
 
 @pytest.mark.parametrize("what", SHAPES)
@@ -117,12 +130,33 @@ def test_pylates_files(name: str, is_typed: bool, tmp_path: Path) -> None:
     assert document.plan.num_masked == 0
 
 
-@pytest.mark.parametrize("name", ["bert", "modernbert"])
+@pytest.mark.parametrize("name", [name for name in DECODERS if name not in WITHOUT_HEAD])
+def test_pylates_files_of_decoders(name: str, tmp_path: Path) -> None:
+    served = check(pylate(name, tmp_path / "colbert"), 1 if name == "lfm2" else 32)
+    (query,) = served.prompts([("query", "a")])
+    assert (len(query.plan.ids), query.plan.num_masked > 20) == (32, True)
+
+
+@pytest.mark.parametrize(("side", "said"), [("left", "padding_side"), (None, "tokenizer_class")])
+def test_expansions_of_a_tokenizer_that_pads_before_a_text_are_refused(
+    side: str | None, said: str, tmp_path: Path
+) -> None:
+    """Gemma's class does where its files do not say."""
+    folder = pylate("gemma", tmp_path / "colbert")
+    put("tokenizer_config.json", padding_side=side, tokenizer_class="GemmaTokenizer")(folder)
+    with pytest.raises(CheckpointError, match=rf"tokenizer_config\.json has {said} .*; queries are expanded"):
+        load_profile(folder)
+    put("config_sentence_transformers.json", do_query_expansion=False)(folder)
+    assert load_profile(folder).name == "colbert"
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "lfm2, causal", "qwen3"])
 def test_pylates_own_vectors(name: str, tmp_path: Path) -> None:
     """PyLate 1.6 with sentence-transformers 5.3, on these checkpoints: `ColBERT(folder).encode(texts, is_query=...)`.
 
     Texts with blanks at an end are left out, which sentence-transformers strips in that release, and such whose unknown
-    tokens PyLate would drop for punctuation that a small vocabulary has not.
+    tokens PyLate would drop for punctuation that a small vocabulary has not. LFM2's are of one batch, under
+    transformers 5.3, and Qwen3's markers stand behind the first token.
     """
     stored = json.loads((Path(__file__).parent / "pylate_1_6.json").read_text())
     served = Sides(pylate(name, tmp_path / "colbert"))

@@ -83,21 +83,40 @@ def fp8(plain: Path, folder: Path, *, dtype: torch.dtype = torch.float32) -> Pat
     })  # fmt: skip
 
 
-def compressed(plain: Path, folder: Path, *, strategy: str = "channel", dtype: torch.dtype = torch.float32) -> Path:
-    """llm-compressor's FP8 and FP8_DYNAMIC: scales of matrices or of outputs, activations quantized too."""
+def compressed(
+    plain: Path,
+    folder: Path,
+    *,
+    strategy: str = "channel",
+    dtype: torch.dtype = torch.float32,
+    block: tuple[int, int] | None = None,
+) -> Path:
+    """llm-compressor's FP8, FP8_DYNAMIC and FP8_BLOCK: scales of matrices, outputs or blocks; activations too.
+
+    Args:
+        block: rows and columns, of which rows need not divide a matrix's.
+    """
     tensors = load_file(plain / WEIGHTS)
     for name, weight in linear(tensors):
         largest = weight.abs().amax(1, keepdim=True) if strategy == "channel" else weight.abs().amax()[None]
+        if block is not None:
+            largest = torch.stack([
+                torch.stack([one.abs().amax() for one in rows.split(block[1], 1)]) for rows in weight.split(block[0])
+            ])  # fmt: skip
         scales = (largest / FLOAT8_MAX).to(dtype)
-        codes = (weight / scales.float()).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(torch.float8_e4m3fn)
+        spread = scales.float()
+        if block is not None:
+            spread = spread.repeat_interleave(block[0], 0)[: len(weight)].repeat_interleave(block[1], 1)
+        codes = (weight / spread).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(torch.float8_e4m3fn)
         tensors |= {f"{name}.weight": codes, f"{name}.weight_scale": scales}
         if strategy == "tensor":
             tensors[f"{name}.input_scale"] = torch.tensor([0.7])
     args = {"num_bits": 8, "type": "float", "symmetric": True, "observer": "minmax", "dynamic": False}
     inputs = {**args, "dynamic": True, "strategy": "token", "observer": None}
     group = {
-        "targets": ["Linear"], "weights": {**args, "strategy": strategy}, "output_activations": None,
-        "input_activations": inputs if strategy == "channel" else {**args, "strategy": "tensor"},
+        "targets": ["Linear"], "output_activations": None,
+        "weights": {**args, "strategy": strategy, "block_structure": block and [*block]},
+        "input_activations": {**args, "strategy": "tensor"} if strategy == "tensor" else inputs,
     }  # fmt: skip
     return copied(plain, folder, tensors, {
         "quant_method": "compressed-tensors", "config_groups": {"group_0": group}, "format": "float-quantized",

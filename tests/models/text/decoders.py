@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from torch.nn import functional
 from transformers import (
     AutoConfig,
@@ -227,15 +227,19 @@ AutoConfig.register("llama_bidirec", LlamaBidirectionalConfig)
 AutoModel.register(LlamaBidirectionalConfig, LlamaBidirectionalModel)
 
 
-def as_own_code(model: SentenceTransformer, folder: Path) -> None:
-    """Do to what sentence-transformers made of transformers' class what the folder's own code does."""
+def as_own_code(model: SentenceTransformer | MultiVectorEncoder, folder: Path, *, clears: bool = True) -> None:
+    """Do to what sentence-transformers made of transformers' class what the folder's own code does.
+
+    Args:
+        clears: padding is zeros to LFM2.5's convolutions: so in LFM2.5-Embedding's file, not in LFM2.5-ColBERT's.
+    """
     config, stock = read(folder, "config.json"), model[0].auto_model
     is_lfm2, is_voyage = config["architectures"] == [LFM2_CLASS], config.get("auto_map", {}).get("AutoModel") == VOYAGE
     if is_lfm2 or is_voyage:
         stock.config.is_causal = False
     for module in stock.modules() if is_lfm2 else ():
         if isinstance(module, Lfm2ShortConv):
-            module.forward = partial(_noncausal, module)
+            module.forward = partial(_noncausal, module, clears)
     if is_voyage:
         stock.forward = _projected(stock.forward, load_file(folder / "model.safetensors")["linear.weight"])
 
@@ -250,8 +254,10 @@ def _projected(forward: Callable[..., Any], projection: torch.Tensor) -> Callabl
     return projected
 
 
-def _noncausal(conv: Lfm2ShortConv, hidden_states: torch.Tensor, attention_mask: Any = None, **_: Any) -> torch.Tensor:
-    states = apply_mask_to_padding_states(hidden_states, attention_mask)
+def _noncausal(
+    conv: Lfm2ShortConv, clears: bool, hidden_states: torch.Tensor, attention_mask: Any = None, **_: Any
+) -> torch.Tensor:
+    states = apply_mask_to_padding_states(hidden_states, attention_mask if clears else None)
     before, after, x = conv.in_proj(states).transpose(-1, -2).chunk(3, dim=-2)
     gated, kernel = before * x, conv.conv.weight
     mixed = functional.conv1d(gated, kernel, conv.conv.bias, padding=kernel.shape[-1] // 2, groups=gated.shape[1])

@@ -19,6 +19,7 @@ from tests.models.used.row import (
     served,
 )
 
+V5_TASKS = ("retrieval", "text-matching", "clustering", "classification")
 EMBEDDERS = [
     served("bert", "bert", "sentence-transformers/all-MiniLM-L6-v2", of("bert", "BertModel", **ABSOLUTE), MEAN),
     served("mpnet", "mpnet", "sentence-transformers/all-mpnet-base-v2", of("mpnet", "MPNetForMaskedLM"), MEAN),
@@ -104,12 +105,16 @@ EMBEDDERS = [
             why="rotary XLM-R with LoRA layers of its own code"),
     served("jina_embeddings_v3", "jina_embeddings_v3", "jinaai/jina-embeddings-v3-hf",
            of("jina_embeddings_v3", "JinaEmbeddingsV3Model"), MEAN),
-    # file's name not seen
-    refused("", "qwen3", "jinaai/jina-embeddings-v5-text-small jinaai/jina-embeddings-v5-text-nano",
-            of("jina_embeddings_v5", "JinaEmbeddingsV5Model", task_names=["retrieval", "text-matching", "clustering"],
-               **own("modeling_jina_embeddings_v5.JinaEmbeddingsV5Model")),
-            entries(("custom_st.Transformer", "")),
-            why="each task is an adapter over one base"),
+    served("jina_embeddings_v5", "qwen3", "jinaai/jina-embeddings-v5-text-small",
+           of("jina_embeddings_v5", "JinaEmbeddingsV5Model", task_names=[*V5_TASKS],
+              **own("modeling_jina_embeddings_v5.JinaEmbeddingsV5Model",
+                    "configuration_jina_embeddings_v5.JinaEmbeddingsV5Config")),
+           entries(("custom_st.Transformer", "")), tasks=V5_TASKS),
+    served("jina_embeddings_v5", "eurobert", "jinaai/jina-embeddings-v5-text-nano",
+           of("jina_embeddings_v5", "JinaEmbeddingsV5Model", task_names=[*V5_TASKS], is_decoder=False,
+              **own("modeling_jina_embeddings_v5.JinaEmbeddingsV5Model",
+                    "configuration_jina_embeddings_v5.JinaEmbeddingsV5Config")),
+           entries(("custom_st.Transformer", "")), tasks=V5_TASKS),
     served("qwen2", "qwen2", "jinaai/jina-code-embeddings-0.5b jinaai/jina-code-embeddings-1.5b",
            of("qwen2", "Qwen2ForCausalLM"), LAST),
     served("llama_bidirec", "llama_bidirec", "nvidia/llama-nemotron-embed-1b-v2 nvidia/llama-embed-nemotron-8b",

@@ -31,6 +31,8 @@ class Used:
         family: that serves it; empty: it is refused.
         chosen: only by `--family`: the files say less than the family's name.
         adapts: keys of its adapter_config.json, where it is an adapter and all else is its base's.
+        tasks: whose adapters it has beside its weights, one of which is chosen.
+        in_one: they are one file.
         tensors: released tensors that the base has not, by their shapes; then the engine loads it, too.
         refused: words of the error.
         why: what they do not say.
@@ -44,6 +46,8 @@ class Used:
     family: str = ""
     chosen: bool = False
     adapts: Mapping[str, Any] | None = None
+    tasks: tuple[str, ...] = ()
+    in_one: bool = False
     tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     refused: str = ""
     why: str = ""
