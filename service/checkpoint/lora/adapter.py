@@ -71,24 +71,26 @@ def joined_adapter(folder: Path) -> Adapter | None:
         CheckpointError: see `read_adapter`.
     """
     place = folder / JOINED
-    return read_adapter(place / CONFIG, place / WEIGHTS, chosen_task(folder)) if place.is_dir() else None
+    return read_adapter(place / CONFIG, place / WEIGHTS) if place.is_dir() else None
 
 
-def chosen_task(folder: Path) -> str:
-    """The task of a joined checkpoint's adapter, where several were to choose from; else empty."""
-    return next((path.name.removeprefix(f"{TASK}-") for path in (folder / JOINED).glob(f"{TASK}-*")), "")
+def chosen_task(place: Path) -> str:
+    """The task of the adapter in a folder such as `JOINED`, where several were to choose from; else empty."""
+    return next((path.name.removeprefix(f"{TASK}-") for path in place.glob(f"{TASK}-*")), "")
 
 
 def read_adapter(config: Path, weights: Path, task: str = "") -> Adapter:
     """An adapter, by its headers.
 
     Args:
-        task: whose tensors are meant of those that have a task in their names; the others' are passed over.
+        task: whose tensors are meant of those that have a task in their names, the others' are passed over; empty: as
+            a link beside the config says.
 
     Raises:
         CheckpointError: it is more than LoRA or DoRA of linear layers and parameters as a whole, has tensors that its
             settings do not name, or lacks one; or a file is damaged.
     """
+    task = task or chosen_task(config.parent)
     settings, header = LoraSettings.of(read_object(config), config), read_header(weights)
     parts: dict[str, dict[str, str]] = {}
     whole: dict[str, str] = {}

@@ -22,7 +22,7 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.page_modules import read_projection
 from service.checkpoint.late.token_projection import CUSTOM, find_projection
-from service.checkpoint.lora.adapter import chosen_task
+from service.checkpoint.lora.adapter import JOINED, chosen_task
 from service.media.resize.image_rule import ImageRule, TwoStepRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
@@ -94,7 +94,7 @@ def make_jina(files: CheckpointFiles) -> Profile:
 
     Each task is released merged, too; of that for matching texts a passage is read as a query.
     """
-    passage = JINA_QUERY if chosen_task(files.folder) == "text-matching" else JINA_PASSAGE
+    passage = JINA_QUERY if chosen_task(files.folder / JOINED) == "text-matching" else JINA_PASSAGE
     profile = make_embedder(
         files,
         name="jina-embeddings-v4",
