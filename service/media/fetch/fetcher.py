@@ -86,6 +86,7 @@ class Fetcher:
         """The bytes at a URL.
 
         Args:
+            url: one that `FetchPolicy.check` lets pass.
             tenant: whose fetch it is; the requests of a tenant share its slots, and tenants those of a host.
             take: asked for room as bytes come in; what it raises ends the fetch.
 

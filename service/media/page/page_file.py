@@ -51,7 +51,7 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class OpenPage(OpenFile[Literal["pdf"], PageInfo]):
-    """A PDF of which one page has been looked at."""
+    """A PDF of which one page has been looked at; pages are counted from 1."""
 
     page: int
 
