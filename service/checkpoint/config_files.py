@@ -32,7 +32,8 @@ class CheckpointFiles:
     """A checkpoint's folder, read when asked.
 
     Attributes:
-        part: the object of config.json that counts as the configuration; empty: all of it.
+        part: the object of config.json that counts as the configuration, `outer.inner` of one within another; empty:
+            all of it.
     """
 
     def __init__(self, folder: Path, part: str = "") -> None:
@@ -43,7 +44,8 @@ class CheckpointFiles:
     def config(self) -> Mapping[str, Any]:
         """config.json, or its part; in transformers' names where its model's own code has others."""
         if self.part:
-            return CheckpointFiles(self.folder).section(self.part)
+            outer, _, inner = self.part.rpartition(".")
+            return CheckpointFiles(self.folder, outer).section(inner)
         return self._static or in_native_names(self.read_object("config.json"))
 
     @cached_property

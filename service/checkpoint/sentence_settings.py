@@ -110,6 +110,8 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     expected["modality_config"] = _all_alike(content) if encodes == "messages" else read
     expected |= {"module_output_name": "token_embeddings", "processing_kwargs": None, "tokenizer_name_or_path": None}
     expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
+    if encodes == "messages":
+        del expected["processing_kwargs"]  # `template_variables` reads them
     for key, value in expected.items():
         if content.get(key, value) not in (value, None, {}):
             raise CheckpointError(f"{name} has {key} {content[key]!r}; supported: {value!r}")
@@ -225,6 +227,16 @@ def _message(at: str, modalities: Any, output: Mapping[str, str]) -> Mapping[str
             raise CheckpointError(f"{at} modality_config {modalities!r}; supported: text and message, each {output!r}")
     message: Mapping[str, Any] | None = modalities.get("message")
     return message
+
+
+def template_variables(files: CheckpointFiles) -> Mapping[str, Any]:
+    """Variables of an embedder's chat template, and its name as `chat_template`.
+
+    Raises:
+        CheckpointError: something stands beside them.
+    """
+    found = find_settings(files)
+    return _template(f"{found.name} has", found.content.get("processing_kwargs") or {})
 
 
 def _template(at: str, processing: Mapping[str, Any]) -> Mapping[str, Any]:

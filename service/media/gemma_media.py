@@ -70,7 +70,7 @@ def image_rule(files: CheckpointFiles) -> BudgetRule:
     Raises:
         CheckpointError: a file is damaged, asks for what is not supported, or disagrees with config.json's tower.
     """
-    values = _part(files, "image_processor", IMAGES, ALWAYS)
+    values = read_part(files, "image_processor", IMAGES, ALWAYS)
     if values["resample"] not in range(6):
         raise CheckpointError(
             f"{_name(files, 'image_processor')} has resample {values['resample']!r}; supported: 0 to 5"
@@ -80,7 +80,7 @@ def image_rule(files: CheckpointFiles) -> BudgetRule:
 
 def video_rule(files: CheckpointFiles) -> FrameRule:
     """The rule by which frames of a video are chosen and resized."""
-    values = _part(files, "video_processor", VIDEOS, {**ALWAYS, **OF_VIDEOS})
+    values = read_part(files, "video_processor", VIDEOS, {**ALWAYS, **OF_VIDEOS})
     fps, most, overflow = values["fps"], values["max_frames"], values["overflow_strategy"]
     is_right = type(most) is int and most > 0 and isinstance(fps, int | float) and fps > 0
     if not is_right or overflow not in ("uniform", "truncate"):
@@ -109,7 +109,7 @@ def audio_numbers(files: CheckpointFiles) -> Mapping[str, Any]:
     Raises:
         CheckpointError: as `image_rule`; dither would give the same audio another vector each time.
     """
-    values = _part(files, "feature_extractor", AUDIO, {"dither": 0.0, "padding_side": "right"})
+    values = read_part(files, "feature_extractor", AUDIO, {"dither": 0.0, "padding_side": "right"})
     for key in ("sampling_rate", "frame_length_ms", "hop_length_ms"):
         value = values[key]
         kind: type | tuple[type, ...] = int if key == "sampling_rate" else (int, float)
@@ -120,14 +120,21 @@ def audio_numbers(files: CheckpointFiles) -> Mapping[str, Any]:
     return {key: value for key, value in values.items() if not key.endswith(("_type", "_class"))}
 
 
-def _part(
-    files: CheckpointFiles, part: str, defaults: Mapping[str, Any], supported: Mapping[str, Any]
+def read_part(
+    files: CheckpointFiles, part: str, defaults: Mapping[str, Any], supported: Mapping[str, Any], kind: str = ""
 ) -> dict[str, Any]:
-    """A part's values, defaults filled in; null means absent."""
+    """A part's values, defaults filled in; null means absent.
+
+    Args:
+        kind: class of the part; empty: EmbeddingGemma 2's.
+
+    Raises:
+        CheckpointError: the file is damaged, of another class, or has a value that is not supported.
+    """
     found = files.processor().get(part)
     content = found if isinstance(found, dict) else files.optional(ALONE[part])
     values = {**defaults, **{key: value for key, value in content.items() if value is not None}}
-    key, name = CLASSES[part]
+    key, name = CLASSES[part][0], kind or CLASSES[part][1]
     if str(values.get(key, name)).removesuffix("Fast").removesuffix("Pil") != name:
         raise CheckpointError(f"{_name(files, part)} has {key} {values[key]!r}; supported: {name}")
     for key, value in supported.items():

@@ -22,6 +22,8 @@ from transformers import (
     ColPaliForRetrieval,
     ColQwen2ForRetrieval,
     PreTrainedModel,
+    Qwen2_5OmniThinkerConfig,
+    Qwen2_5OmniThinkerModel,
     Qwen3VLConfig,
     Qwen3VLModel,
 )
@@ -44,7 +46,7 @@ from service.checkpoint.sentence_settings import CLASSIFICATION, FEATURES
 from service.checkpoint.sparse_files import WEIGHT, read_splade
 from service.checkpoint.weight_files import SINGLE
 from service.errors import ModelError
-from service.media.gemma_media import audio_numbers
+from service.media import gemma_media, omni_media
 from service.model.backbone import Backbone
 from service.model.heads.dense_modules import DenseModules
 from service.model.heads.file_head import FileHead, Projection
@@ -58,6 +60,7 @@ from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 from service.model.static_rows import StaticRows
 from service.model.stock.embedding_gemma import EmbeddingGemma
+from service.model.stock.qwen_omni import QwenOmni
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -257,7 +260,18 @@ def _embedding_gemma(one: Source) -> Model:
         reason = "EmbeddingGemma 2 cannot run in float16: its states leave the range of the format, and vectors are NaN"
         raise ModelError("internal_error", f"{reason}; supported: --dtype bfloat16, float32")
     hears = cast(Any, stock.config).audio_config is not None
-    return _embedder(one, EmbeddingGemma(stock, audio_numbers(CheckpointFiles(one.folder)) if hears else {}))
+    return _embedder(
+        one, EmbeddingGemma(stock, gemma_media.audio_numbers(CheckpointFiles(one.folder)) if hears else {})
+    )
+
+
+def _qwen_omni(one: Source) -> Model:
+    """The thinker, whether or not a talker stands beside it."""
+    files, config = CheckpointFiles(one.folder), None
+    if "thinker_config" in files.config:
+        config = Qwen2_5OmniThinkerConfig.from_dict(dict(files.section("thinker_config")))
+    stock = cast(PreTrainedModel, one.stock(Qwen2_5OmniThinkerModel, config=config))
+    return _embedder(one, QwenOmni(stock, one.patches(stock), omni_media.audio_numbers(files)))
 
 
 def _two_tower(one: Source) -> Model:
@@ -300,6 +314,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
         renamed={old.replace("^", r"^vlm\."): f"vlm.{new}" for old, new in PALIGEMMA.items()},
     ),
     "embedding_gemma2": _embedding_gemma,
+    "qwen_omni": _qwen_omni,
     "two_tower": _two_tower,
     "image_tower": _image_tower,
     "clap": lambda one: pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder))),

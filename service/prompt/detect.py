@@ -25,7 +25,10 @@ TYPES = {
     for name in family.model_types
 }
 """model_type of config.json to which models these are."""
-OF_TEXT = ("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2", "modular_reranker")
+OF_TEXT = (
+    *("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2", "qwen_omni"),
+    "modular_reranker",
+)
 """Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
 OF_PAGES = ("late_vlm", "late_paligemma", "late_idefics3")
 """Likewise, but for names."""

@@ -50,10 +50,11 @@ class StillPatches:
         return cls(patch, merge, temporal, mean, std)
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Patches of one image.
+        """Patches of one image, or of a pair of frames.
 
         Args:
-            pixels: `[height, width, 3]`, uint8; both sides multiples of `patch · merge`.
+            pixels: `[height, width, 3]`, uint8; both sides multiples of `patch · merge`. Of a video's frames that are
+                one patch `[temporal, height, width, 3]`.
 
         Returns:
             `[height / patch · width / patch, 3 · temporal · patch²]`, float32; a row is channel × frame × patch row ×
@@ -61,19 +62,19 @@ class StillPatches:
 
         Source: transformers 5.23 `Qwen2VLImageProcessorPil`.
         """
-        height, width, channels = pixels.shape
+        height, width, channels = pixels.shape[-3:]
         patch, merge = self.patch, self.merge
         rows, columns = height // (patch * merge), width // (patch * merge)
         mean, std = (torch.tensor(numbers, device=pixels.device) for numbers in (self.mean, self.std))
         normal = (pixels.float() / 255 - mean) / std
-        blocks = normal.view(rows, merge, patch, columns, merge, patch, channels)
-        patches = blocks.permute(0, 3, 1, 4, 6, 2, 5)  # block row, block column, row, column, channel, y, x
-        still = patches.unsqueeze(5).expand(-1, -1, -1, -1, -1, self.temporal, -1, -1)
-        return still.reshape(rows * columns * merge * merge, channels * self.temporal * patch * patch)
+        blocks = normal.view(-1, rows, merge, patch, columns, merge, patch, channels)
+        patches = blocks.permute(1, 4, 2, 5, 7, 0, 3, 6)  # block row, block column, row, column, channel, frame, y, x
+        whole = patches.expand(-1, -1, -1, -1, -1, self.temporal, -1, -1)
+        return whole.reshape(rows * columns * merge * merge, channels * self.temporal * patch * patch)
 
     def grid_thw(self, pixels: torch.Tensor) -> tuple[int, int, int]:
         """(1, rows, columns) of patches."""
-        return 1, pixels.shape[0] // self.patch, pixels.shape[1] // self.patch
+        return 1, pixels.shape[-3] // self.patch, pixels.shape[-2] // self.patch
 
 
 def _mean_and_std(folder: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -121,10 +121,7 @@ class StockVlm(Backbone):
         """The stock side does its own scatter, masks and layers; its positions too, where the family takes those."""
         ids = torch.tensor([probe.plan.ids], device=self.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        if probe.pixels is not None:
-            patches = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
-            inputs["pixel_values"] = patches if self._whole is None else patches[None]
-            inputs["image_grid_thw"] = torch.tensor([probe.grid_thw], device=self.device)
+        inputs |= self._media(probe)
         with stock_attention("sdpa", self._language.config):
             if self._whole is not None:
                 return cast(torch.Tensor, cast(Any, self._whole)(**inputs, use_cache=False).embeddings[0])
@@ -132,9 +129,17 @@ class StockVlm(Backbone):
         visual = np.arange(probe.offset, probe.offset + probe.num_tokens)
         return states.of_spans(_images(states.lengths, visual)) if self._of_image else states
 
+    def _media(self, probe: Probe) -> dict[str, torch.Tensor]:
+        """The stock module's arguments for what a probe shows."""
+        if probe.pixels is None:
+            return {}
+        patches = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
+        grid = torch.tensor([probe.grid_thw], device=self.device)
+        return {"pixel_values": patches if self._whole is None else patches[None], "image_grid_thw": grid}
+
     def _stock_states(self, ids: torch.Tensor, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Hidden states of a probe, `[num_tokens, width]`."""
-        if "pixel_values" in inputs:
+        if "pixel_values" in inputs and not hasattr(self.stock, "audio_tower"):
             inputs["mm_token_type_ids"] = (ids == self.stock.config.image_token_id).int()
         if self._counts_plainly:
             inputs["position_ids"] = torch.arange(ids.shape[1], device=self.device).expand(3, 1, -1)

@@ -7,19 +7,20 @@ Source: transformers 5.24 `EmbeddingGemma2Model`, its processor and conversion s
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from service.checkpoint.chat_template import DEFAULT, read_chat_templates
+from service.checkpoint.chat_template import read_chat_templates
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
+from service.checkpoint.sentence_settings import template_variables
 from service.media.gemma_media import audio_rule, image_rule, video_rule
 from service.media.item import MediaKind
 from service.prompt.families.text_decoders import GEMMA_DIMENSIONS
+from service.prompt.profile.chat_templates import read_turn_frame
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import AudioProfile, ImageProfile, Profile
 from service.prompt.profile.text_profile import make_text_profile
 from service.prompt.profile.tower_profile import WHITE
-from service.prompt.templates.media_text import MediaText
+from service.prompt.templates.media_text import MediaText, TurnFrame
 from service.prompt.templates.plain_text import PlainText
 
 MAX_TOKENS = 8_192
@@ -36,14 +37,8 @@ HEARD = {
     "eoa_token_index": ("<audio|>", 258_883),
 }
 """Keys of config.json: the token in tokenizer.json, and its number where config.json has none."""
-WRITTEN: tuple[Mapping[str, Any], ...] = (
-    {"type": "text", "text": "a "},
-    {"type": "image"},
-    {"type": "text", "text": " b"},
-    {"type": "audio"},
-    {"type": "video"},
-    {"type": "text", "text": "\nc"},
-)
+MARKS = {kind: f"<|{kind}|>" for kind in ("image", "video", "audio")}
+"""What the chat template writes for a medium."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -63,10 +58,11 @@ def make_profile(files: CheckpointFiles) -> Profile:
         min_dimensions=1 if is_any else 0,
         encodes="messages",
     )
-    _check_template(files)
+    has_template = bool(read_chat_templates(files))
+    frame = read_turn_frame(files, template_variables(files), MARKS) if has_template else TurnFrame()
     assert isinstance(profile.layout, PlainText)  # `make_text_profile` has no other without ColBERT's files
     sees, hears = _has(files, "vision_config"), _has(files, "audio_config")
-    seen, heard = _ids(files, SEEN if sees else {}), _ids(files, HEARD if hears else {})
+    seen, heard = media_ids(files, SEEN if sees else {}), media_ids(files, HEARD if hears else {})
     borders: dict[MediaKind, tuple[int, int]] = {}
     images = audios = None
     if sees:
@@ -89,7 +85,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         modalities=("text", *(("image", "video") if sees else ()), *(("audio",) if hears else ())),
         images=images,
         audios=audios,
-        layout=MediaText(profile.layout, borders),
+        layout=MediaText(profile.layout, borders, frame),
     )
 
 
@@ -101,26 +97,13 @@ def _has(files: CheckpointFiles, tower: str) -> bool:
     return found is not None
 
 
-def _ids(files: CheckpointFiles, tokens: Mapping[str, tuple[str, int]]) -> dict[str, int]:
+def media_ids(files: CheckpointFiles, tokens: Mapping[str, tuple[str, int]]) -> dict[str, int]:
     """Numbers of special tokens, in which config.json and tokenizer.json must agree."""
     numbers = files.special_tokens({key: token for key, (token, _) in tokens.items()})
     for key, (token, default) in tokens.items():
         if (found := files.config.get(key, default)) != numbers[key]:
             raise CheckpointError(f"config.json has {key} {found!r}, but tokenizer.json numbers {token} {numbers[key]}")
     return numbers
-
-
-def _check_template(files: CheckpointFiles) -> None:
-    """Refuse a chat template that joins instruction, texts and media otherwise; there may be none."""
-    if (template := read_chat_templates(files).get(DEFAULT)) is None:
-        return
-    messages = [
-        {"role": "system", "content": [{"type": "text", "text": "p: "}]},
-        {"role": "user", "content": WRITTEN},
-    ]
-    written, wanted = template.render(messages, {}), "p: a <|image|> b<|audio|><|video|>\nc"
-    if written != wanted:
-        raise CheckpointError(f"{template.path} writes {written!r}; supported of this architecture: {wanted!r}")
 
 
 PLACEHOLDERS = Difference(

@@ -4,11 +4,13 @@ Embedders, rerankers that judge by `yes` and `no`, and language models of an arc
 this text: names and cards do not count.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import combinations
 from typing import Any
 
-from service.checkpoint.chat_template import DEFAULT, ChatTemplate, read_chat_templates
+from service.checkpoint.chat_template import DEFAULT, FILE, ChatTemplate, read_chat_templates
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.pair_frame import MARKS, Format, fill, read_pair_frame
@@ -16,6 +18,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.chatml import TOKEN_NAMES, ChatML
 from service.prompt.templates.judged_pair import JudgedPair, Marks
+from service.prompt.templates.media_text import TurnFrame
 
 LEGACY = "chat_template.json"
 """Where older processors have their template."""
@@ -76,6 +79,67 @@ def writes_as(
         if isinstance(piece, TextPiece | TokenPiece)
     )
     return "".join(fill(frame, MARKS).split()) == "".join(expected.split())
+
+
+def read_turn_frame(
+    files: CheckpointFiles,
+    variables: Mapping[str, Any],
+    marks: Mapping[str, str],
+    closing: Callable[[Sequence[str]], str] = lambda _: "",
+) -> TurnFrame:
+    """What the folder's template writes around a user's parts, whatever they are.
+
+    Args:
+        variables: of the template; `chat_template` among them names it.
+        marks: what it writes for a medium of each kind.
+        closing: the text that the model's script puts after the parts, by their kinds.
+
+    Raises:
+        CheckpointError: there is none; or it does not write the parts as they are, one after the other in one frame.
+
+    Source: transformers 5.24 `ProcessorMixin.get_processor_dict` and `apply_chat_template`.
+    """
+    given, templates = dict(variables), read_chat_templates(files)
+    if not (files.folder / FILE).is_file():
+        templates.update((DEFAULT, one) for one in _legacy(files))
+    if (template := templates.get(name := given.pop("chat_template", DEFAULT))) is None:
+        raise CheckpointError(f"{files.folder} has no chat template {name!r}; it has {', '.join(templates) or 'none'}")
+    words, found = {"text": PARTS[0] + PARTS[2], **marks}, dict[object, str]()
+    for kinds in (some for size in range(1, len(words) + 1) for some in combinations(words, size)):
+        order, last = (*kinds, *reversed(kinds)), closing(kinds)
+        user = [*map(_message_part, order, [words[kind] for kind in order]), *([_text(last)] if last else [])]
+        for system in ((), ({"role": "system", "content": [_text(INSTRUCTION)]},)):
+            written = template.render([*system, {"role": "user", "content": user}], given)
+            head, body, tail = written.partition("".join(words[kind] for kind in order))
+            is_same = found.setdefault(bool(system), head) == head and found.setdefault(kinds, tail) == tail
+            if not (body and is_same and tail.startswith(last)):
+                raise CheckpointError(
+                    f"{template.path} writes {written!r}; supported: {', '.join(kinds)} as they are and one after the "
+                    "other, and the same before them whatever they are"
+                )
+    added = files.read_object("tokenizer.json").get("added_tokens", [])
+    ids = {token["content"]: token["id"] for token in added if token.get("special")}
+    before, told, after = found.pop(True).partition(INSTRUCTION)
+    plain = _elements(found.pop(False), ids)
+    return TurnFrame(
+        plain=plain,
+        told=(*_elements(before, ids), None, *_elements(after, ids)) if told else plain,
+        tails={frozenset(kinds): _elements(tail, ids) for kinds, tail in found.items() if isinstance(kinds, tuple)},
+    )
+
+
+def _text(text: str) -> Mapping[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _message_part(kind: str, text: str) -> Mapping[str, str]:
+    return _text(text) if kind == "text" else {"type": kind, kind: kind}
+
+
+def _elements(text: str, ids: Mapping[str, int]) -> tuple[str | int, ...]:
+    """A text as what is between its special tokens, and their ids."""
+    parts = re.split(f"({'|'.join(map(re.escape, sorted(ids, key=len, reverse=True)))})", text)
+    return tuple(ids.get(part, part) for part in parts if part)
 
 
 def _legacy(files: CheckpointFiles) -> list[ChatTemplate]:

@@ -61,7 +61,7 @@ class Qwen2VLFiles:
             pixel_rule: the family's, or from `processor_pixels`.
         """
         text = files.section("text_config") if "text_config" in files.config else files.config
-        _check_patches(files.section("vision_config"))
+        check_patches(files.section("vision_config"))
         tokens = special_tokens(files, _DEFAULT_IDS)
         dimensions = positive(text, "hidden_size")
         images = ImageProfile(
@@ -145,7 +145,12 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
     return replace(default, min_pixels=least, max_pixels=most, raises_late=True)
 
 
-def _check_patches(vision: Mapping[str, Any]) -> None:
+def check_patches(vision: Mapping[str, Any]) -> None:
+    """Refuse a tower of patches of another size.
+
+    Raises:
+        CheckpointError: it has them.
+    """
     patch, merge = (vision.get(key, default) for key, default in (("patch_size", 14), ("spatial_merge_size", 2)))
     if (patch, merge) != (FACTOR // MERGE_SIZE, MERGE_SIZE):
         raise CheckpointError(

@@ -1,7 +1,7 @@
-"""The template of EmbeddingGemma 2: a prefix, then texts and media as they were written, with nothing between them."""
+"""The template of models that read texts and media as they were written: a frame, and an item's parts in it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from service.media.item import MediaKind
@@ -11,40 +11,86 @@ from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.plain_text import PlainText
 from service.prompt.templates.single_item import single_turn
 
+ONLY_TEXT = frozenset(("text",))
+"""Kinds of an item without media."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFrame:
+    """What a chat template writes around a user's turn: texts, and ids of special tokens.
+
+    Attributes:
+        plain: before the parts.
+        told: likewise with an instruction, which stands for None.
+        tails: after the parts, by the kinds of them; none: nothing.
+    """
+
+    plain: Sequence[str | int] = ()
+    told: Sequence[str | int | None] = (None,)
+    tails: Mapping[frozenset[str], Sequence[str | int]] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class MediaText:
     """A `Profile.layout`.
 
     Attributes:
-        plain: makes the prefix.
-        borders: the tokens before and after a medium of each kind; a video's frames have them one by one.
+        plain: makes the instruction.
+        borders: the tokens before and after a medium of each kind.
+        frame: what stands around the parts.
+        is_video_one: a video has borders; else each of its frames.
     """
 
-    is_uniform: ClassVar[bool] = True
-    """See `frame_pieces`."""
     keeps_order: ClassVar[bool] = True
     """See `Profile.keeps_order`."""
     is_as_written: ClassVar[bool] = True
     """The reference itself reads parts in the order in which they were written."""
     plain: PlainText
     borders: Mapping[MediaKind, tuple[int, int]]
+    frame: TurnFrame = TurnFrame()
+    is_video_one: bool = False
+
+    @property
+    def is_uniform(self) -> bool:
+        """See `frame_pieces`: where no words follow a text that are tokenized together with it."""
+        return not any(isinstance(one, str) for one in self.frame.tails.get(ONLY_TEXT, ())[:1])
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """Texts between two media are one piece, the prefix in the first; only the client's are cuttable.
+        """Texts between two media are one piece, the instruction before the first; only the client's are cuttable.
 
-        Source: transformers' conversion of EmbeddingGemma 2 (its chat template), `EmbeddingGemma2Processor`.
+        Source: transformers' conversion of EmbeddingGemma 2 (its chat template), `EmbeddingGemma2Processor`;
+        Qwen2.5-Omni's chat template.
         """
-        turn, pieces = single_turn(conversation), list[Piece]()
-        prefix = self.plain.prefix(conversation.instruction)
-        text = TextPiece(prefix, len(prefix), cuttable=True)
+        turn, prefix = single_turn(conversation), self.plain.prefix(conversation.instruction)
+        pieces, run = list[Piece](), TextPiece("")
+        for one in self.frame.told if prefix else self.frame.plain:
+            if isinstance(one, int):
+                pieces += [*_written(run), TokenPiece(one)]
+                run = TextPiece("")
+            elif one is None:
+                run = TextPiece(run.text + prefix, len(run.text))
+            else:
+                run = run._replace(text=run.text + one)
+        run, kinds = TextPiece(run.text, len(run.text), cuttable=True), set[str]()
         for part in turn.parts:
             if isinstance(part, str):
-                text = text._replace(text=text.text + part)
+                run, kinds = run._replace(text=run.text + part), kinds | ONLY_TEXT
                 continue
-            pieces += [text] if text.text else []
-            for item in part.pairs if isinstance(part, Video) else (part,):
-                begin, end = self.borders[item.kind]
-                pieces += [TokenPiece(begin), ImagePiece(item), TokenPiece(end)]
-            text = TextPiece("", 0, cuttable=True)
-        return [*pieces, text] if text.text or not pieces else pieces
+            pieces += _written(run)
+            items = part.pairs if isinstance(part, Video) else (part,)
+            kinds.add(items[0].kind)
+            begin, end = (TokenPiece(one) for one in self.borders[items[0].kind])
+            for some in (items,) if self.is_video_one else [(item,) for item in items]:
+                pieces += [begin, *map(ImagePiece, some), end]
+            run = TextPiece("", 0, cuttable=True)
+        for one in self.frame.tails.get(frozenset(kinds or ONLY_TEXT), ()):
+            if isinstance(one, int):
+                pieces += [*_written(run), TokenPiece(one)]
+                run = TextPiece("")
+            else:
+                run = run._replace(text=run.text + one, num_after=len(one))
+        return [*pieces, *_written(run)] or [run]
+
+
+def _written(run: TextPiece) -> Sequence[TextPiece]:
+    return [run] if run.text else []

@@ -32,6 +32,7 @@ from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
 from tests.models.late.engine_checkpoints import colpali, colsmol, hf_colpali
 from tests.models.late.sentence_pages import with_sentence_files
 from tests.models.omni.checkpoints import make_checkpoint as make_omni
+from tests.models.omni.thinker import make_thinker, with_modules
 from tests.models.reranker.checkpoints import QWEN3_RERANKER, make_cross_encoder, make_judge, make_modular
 from tests.models.reranker.test_qwen3_vl_files import TEMPLATE as QWEN3_VL_RERANKER
 from tests.models.reranker.test_qwen3_vl_files import copied
@@ -283,6 +284,8 @@ BASES: dict[str, Callable[[Path], object]] = {
     **{name: FOLDERS[name] for name in ("potion", "static-retrieval")},
     **{name: partial(make_images, name) for name in ("dinov2", "dinov2, registers", "dinov3")},
     "embedding_gemma2": make_omni,
+    "thinker": lambda folder: with_modules(make_thinker(folder), {"add_generation_prompt": True}, {}),
+    "thinker alone": make_thinker,
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
 }

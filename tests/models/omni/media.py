@@ -54,9 +54,9 @@ class Film:
     encoded: bytes = b""
 
     @classmethod
-    def of_file(cls, num_frames: int) -> "Film":
+    def of_file(cls, num_frames: int, size: tuple[int, int] = (96, 128)) -> "Film":
         """An H.264 file at `FPS`, whose frames are those that its decoder gives."""
-        encoded = video(num_frames, fps=FPS, size=(96, 128))
+        encoded = video(num_frames, fps=FPS, size=size)
         return cls(tuple(map(Image.fromarray, frames_of(encoded))), encoded)
 
 
@@ -105,13 +105,14 @@ def _video(film: Film, profile: Profile) -> Video:
         numbers = rule.sample_list(len(film.frames))
         encoded = [image_bytes(film.frames[i]) for i in numbers]
         items: tuple[MediaItem, ...] = open_frames(encoded, [NO_LOCATION] * len(encoded), DecodeLimits(), rule)
-        return Video(items, item_times(numbers, 1.0, 1))
+        return Video(items, item_times(numbers, 1.0, rule.frames_of_item))
     info = video_reader.read_info(film.encoded, "mp4", max_pixels=1 << 24)
     numbers = rule.sample_file(range(info.num_frames), info.fps)
     size = rule.frame_size(info.height, info.width, len(numbers), of_file=True)
     opened = OpenVideo(film.encoded, "mp4", info, file_digest(film.encoded))
     file = VideoFile(opened, size, rule.patches, is_antialiased=rule.is_antialiased)
-    return Video(video_frame_pairs(file, numbers, NO_LOCATION, 1), item_times(numbers, info.fps, 1))
+    pairs = video_frame_pairs(file, numbers, NO_LOCATION, rule.frames_of_item)
+    return Video(pairs, item_times(numbers, info.fps, rule.frames_of_item))
 
 
 WIDE, TALL, SLIVER, NOISE = drawn(140, 90), drawn(60, 200, 1), drawn(900, 12, 2), noise(333, 221)
