@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ def test_items_of_all_kinds_have_the_references_vectors_on_both_routes(live: tup
 
 def test_a_medium_under_many_prompts_is_encoded_once(live: tuple[Both, LiveServer]) -> None:
     both, server = live
-    media = [[drawn(111, 77, 7)], [sound(1.3, 370)], [Film((drawn(SIDE, SIDE, 8), drawn(SIDE, SIDE, 9)))]]
+    film = Film((drawn(SIDE, SIDE, 8), drawn(SIDE, SIDE, 9)))
+    media: list[list[Any]] = [[drawn(111, 77, 7)], [sound(1.3, 370)], [film]]
     before = server.metric(ENCODES), server.metric(HITS)
     for prefix in ("one", "two", "three"):
         got = server.vectors(body(*media, instruction=prefix))
