@@ -230,11 +230,7 @@ def _message(at: str, modalities: Any, output: Mapping[str, str]) -> Mapping[str
 
 
 def template_variables(files: CheckpointFiles) -> Mapping[str, Any]:
-    """Variables of an embedder's chat template, and its name as `chat_template`.
-
-    Raises:
-        CheckpointError: something stands beside them.
-    """
+    """Variables of an embedder's chat template, and its name as `chat_template`; nothing may stand beside them."""
     found = find_settings(files)
     return _template(f"{found.name} has", found.content.get("processing_kwargs") or {})
 

@@ -127,9 +127,6 @@ def read_part(
 
     Args:
         kind: class of the part; empty: EmbeddingGemma 2's.
-
-    Raises:
-        CheckpointError: the file is damaged, of another class, or has a value that is not supported.
     """
     found = files.processor().get(part)
     content = found if isinstance(found, dict) else files.optional(ALONE[part])

@@ -49,11 +49,7 @@ VIDEO = VideoRule(
 
 
 def check_visual(files: CheckpointFiles) -> None:
-    """Refuse what the files of images and videos ask for and is not done.
-
-    Raises:
-        CheckpointError: they do, or a video's limits would change the sizes of `VIDEO`.
-    """
+    """Refuse what the files of images and videos ask for and is not done, and limits that change `VIDEO`'s sizes."""
     images = read_part(files, "image_processor", {}, VISUAL, "Qwen2VLImageProcessor")
     alike = {key: images[key] for key in ("image_mean", "image_std") if key in images}
     videos = read_part(files, "video_processor", alike, {**VISUAL, **alike}, "Qwen2VLVideoProcessor")
@@ -70,11 +66,7 @@ def check_visual(files: CheckpointFiles) -> None:
 
 
 def audio_numbers(files: CheckpointFiles) -> Mapping[str, Any]:
-    """Arguments of `WhisperFeatureExtractor`.
-
-    Raises:
-        CheckpointError: a file is damaged, or asks for what is not supported.
-    """
+    """Arguments of `WhisperFeatureExtractor`."""
     values = read_part(files, "feature_extractor", NUMBERS, HEARD, "WhisperFeatureExtractor")
     found = {key: values[key] for key in NUMBERS}
     if not all(type(value) is int and value > 0 for value in found.values()):
@@ -85,11 +77,7 @@ def audio_numbers(files: CheckpointFiles) -> Mapping[str, Any]:
 
 
 def audio_rule(files: CheckpointFiles) -> AudioRule:
-    """The rule for the length of audio: ``floor(ceil(frames / 2) / 2)`` tokens, of a frame for each hop begun.
-
-    Raises:
-        CheckpointError: as `audio_numbers`.
-    """
+    """The rule for the length of audio: ``floor(ceil(frames / 2) / 2)`` tokens, of a frame for each hop begun."""
     numbers = audio_numbers(files)
     hop, most = numbers["hop_length"], RATE_HZ * numbers["chunk_length"]
     frames = AudioFrames(reach=2 * hop, hop=hop, of_token=FRAMES_OF_TOKEN)

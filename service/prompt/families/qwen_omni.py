@@ -47,11 +47,7 @@ MARKS: Mapping[str, str] = {
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Of a folder with the files of sentence-transformers.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or ask for what is not supported.
-    """
+    """Of a folder with the files of sentence-transformers."""
     return _profile(files, read_turn_frame(files, template_variables(files), MARKS))
 
 

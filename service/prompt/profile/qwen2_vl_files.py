@@ -146,11 +146,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
 
 
 def check_patches(vision: Mapping[str, Any]) -> None:
-    """Refuse a tower of patches of another size.
-
-    Raises:
-        CheckpointError: it has them.
-    """
+    """Refuse a tower of patches of another size."""
     patch, merge = (vision.get(key, default) for key, default in (("patch_size", 14), ("spatial_merge_size", 2)))
     if (patch, merge) != (FACTOR // MERGE_SIZE, MERGE_SIZE):
         raise CheckpointError(

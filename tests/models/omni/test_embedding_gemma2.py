@@ -196,7 +196,9 @@ REFUSED: dict[str, Edit] = {
     "config.json has image_token_id 3, but tokenizer.json numbers": put(CONFIG, image_token_id=3),
     "config.json has eoa_token_index 3": put(CONFIG, eoa_token_index=3),
     "config.json has vision_config 3; an object or null": put(CONFIG, vision_config=3),
-    "chat_template.jinja writes 'p: a <.image.>": lambda folder: _template(folder, lambda text: text + "!"),
+    "chat_template.jinja writes .*; supported: text as they are": lambda folder: _template(
+        folder, lambda text: text.replace("item['text'] }}", "item['text'] | trim }}")
+    ),
     "sentence_bert_config.json has modality_config": put(
         "sentence_bert_config.json", modality_config={"message": {"format": "flat"}}
     ),

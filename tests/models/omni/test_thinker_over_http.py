@@ -13,6 +13,8 @@ from tests.models.omni.test_over_http import ENCODES, HITS, V1, V2, body
 from tests.models.omni.test_thinker import CASES, SIDE, Both, modular
 from tests.models.omni.thinker import SYSTEM, make_thinker
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., LiveServer]) -> tuple[Both, LiveServer]:

@@ -75,8 +75,9 @@ OF_TOKENS = [
            adapts={}),
     served("colpali", "colpali of transformers", "vidore/colpali-v1.2-hf vidore/colpali-v1.3-hf",
            of("colpali", "ColPaliForRetrieval")),
+    # as merged: it is an adapter over its base
     refused("which several models share", "thinker alone", "vidore/colqwen-omni-v0.1",
-            of("qwen2_5_omni_thinker", "ColQwen2_5Omni"), adapts={}, why="token vectors of Qwen2.5-Omni are not built"),
+            of("qwen2_5_omni_thinker", "ColQwen2_5Omni"), why="token vectors of Qwen2.5-Omni are not built"),
     served("colqwen2_5", "colqwen2.5", "vidore/colqwen2.5-v0.2 nomic-ai/colnomic-embed-multimodal-7b",
            of("qwen2_5_vl", "ColQwen2_5"), adapts={}),
     served("colqwen3", "tomoro", "TomoroAI/tomoro-colqwen3-embed-4b TomoroAI/tomoro-colqwen3-embed-8b",
