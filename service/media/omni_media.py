@@ -51,7 +51,7 @@ VIDEO = VideoRule(
 def check_visual(files: CheckpointFiles) -> None:
     """Refuse what the files of images and videos ask for and is not done, and limits that change `VIDEO`'s sizes."""
     images = read_part(files, "image_processor", {}, VISUAL, "Qwen2VLImageProcessor")
-    alike = {key: images[key] for key in ("image_mean", "image_std") if key in images}
+    alike: dict[str, Any] = {key: images[key] for key in ("image_mean", "image_std") if key in images}
     videos = read_part(files, "video_processor", alike, {**VISUAL, **alike}, "Qwen2VLVideoProcessor")
     size = videos.get("size") or {}
     least, most = (

@@ -270,7 +270,7 @@ def _qwen_omni(one: Source) -> Model:
     files, config = CheckpointFiles(one.folder), None
     if "thinker_config" in files.config:
         config = Qwen2_5OmniThinkerConfig.from_dict(dict(files.section("thinker_config")))
-    stock = cast(PreTrainedModel, one.stock(Qwen2_5OmniThinkerModel, config=config))
+    stock = one.stock(Qwen2_5OmniThinkerModel, config=config)
     return _embedder(one, QwenOmni(stock, one.patches(stock), omni_media.audio_numbers(files)))
 
 

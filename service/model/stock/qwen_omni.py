@@ -36,7 +36,7 @@ class QwenOmni(StockVlm):
         config: Any = stock.config
         self.placeholder_ids = {"image": config.image_token_id, "video": config.video_token_id}
         self.placeholder_ids["audio"] = config.audio_token_id
-        self._audio, self._extractor = dict(audio), cast(Any, WhisperFeatureExtractor(**audio))
+        self._audio, self._extractor = dict(audio), cast(Any, WhisperFeatureExtractor)(**audio)
         self._pair_step = patches.temporal / FPS * config.position_id_per_seconds
 
     @property
