@@ -206,10 +206,11 @@ def _pixel_rule(files: CheckpointFiles, form: Form) -> PixelRule:
 
 QUERIES = Difference(
     "queries of ColSmol and ColPali as colpali-engine saves them, pages of ColSmol",
-    "colpali-engine: `Query: `, ten end tokens and a newline up to 0.3.11; without the newline, then without `Query: ` "
-    "since; the page's words stood before the image up to 0.3.8",
-    'queries as ColQwen2.5\'s, set by the same keys: `"cenote": {"query_prefix": ""}` is 0.3.18; pages as in 0.3.18',
-    "one form for all of colpali-engine's; a checkpoint does not say which it was made with",
+    "colpali-engine: `Query: `, ten end tokens and a newline up to 0.3.10; no newline since 0.3.11, no `Query: ` since "
+    "0.3.13; ColSmol's words before the image up to 0.3.8. sentence-transformers' files have the first of them",
+    "by those files where they are; else queries as ColQwen2.5's, set by the same keys (`query_prefix` empty is "
+    "0.3.18's), and pages as in 0.3.18",
+    "one form for all of colpali-engine's; a checkpoint without files of sentence-transformers does not say its own",
 )
 TOMORO = Difference(
     "tomoro-colqwen3: a text beside an image, videos",
