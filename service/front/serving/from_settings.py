@@ -11,7 +11,7 @@ from service.front.serving.resources import Resources
 from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
 from service.media.image.header import DecodeLimits
-from service.media.item import ImageReadOptions, parse_color
+from service.media.item import QWEN3_VL, ImageReadOptions, parse_color
 from service.media.key import features_origin
 from service.media.video.video_file import VideoLimits
 from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
@@ -47,7 +47,8 @@ def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
     rule = model.profile.images.video_rule if model.profile.images else None
     if rule is None:
         return None
-    total = REFERENCE_FILE_PIXELS if settings.strict_reference else rule.total_file_pixels
+    is_given_more = settings.strict_reference and rule.patches == QWEN3_VL
+    total = REFERENCE_FILE_PIXELS if is_given_more else rule.total_file_pixels
     return replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames), total_file_pixels=total)
 
 
