@@ -368,7 +368,9 @@ MODELS: dict[str, Model] = {
     "colqwen2": pages(
         "colqwen2 of transformers",
         flags=("--max-features-bytes", str(MAX_PAGE_BYTES)),
-        too_large={"images": [data_uri(image_bytes(LARGE.resize((700 + seed, 560)))) for seed in range(12)]},
+        too_large={
+            "images": [data_uri(image_bytes(LARGE.resize((700 + seed, 560)), "JPEG"), "jpeg") for seed in range(12)]
+        },
         card={"max_vectors_per_input": 32768, "max_tokens": 32768, "matryoshka_dimensions": [128]},
         is_slow=False,
     ),
