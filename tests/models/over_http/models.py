@@ -388,6 +388,7 @@ MODELS: dict[str, Model] = {
         takes_instructions=False,
         normalize=True,
     ),
+    "colbert of a decoder": colbert(lambda folder: colberts.pylate("lfm2, causal", folder), scoring="max_sim"),
     "colbert by means": colbert(_mean_of_maxima, scoring="mean_max_sim", normalize=False),
     "splade": of_weights(lambda folder: sparse.splade("bert", folder), looks_up=False),
     "doc-only": of_weights(lambda folder: sparse.inference_free("distilbert", folder), looks_up=True),
