@@ -20,6 +20,8 @@ NO_LIMIT = 10**9
 COUNTS_FROM_PADDING = ("bert", "deberta-v2", "distilbert", "electra")
 """Model types whose positions count padding too: on the left of a text it would move the text's own."""
 
+REPAIRED = "5."
+"""Releases of transformers of whose tokenizer.json `fix_mistral_regex` changes nothing."""
 
 QWENS_OWN = ["tokenization_qwen.Qwen2Tokenizer", "tokenization_qwen.Qwen2TokenizerFast"]
 """Classes that gte-Qwen2 and its fine-tunes bring along: Qwen2's with the end that `add_eos_token` asks for, which is
@@ -52,6 +54,8 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
     """Refuse what would change the tokens of a text model, and is not obeyed."""
     named = tokenizer_settings(files)
     allowed: dict[str, tuple[object, ...]] = {"truncation_side": ("right",), "fix_mistral_regex": (False, None)}
+    if str(files.optional("config.json").get("transformers_version")).startswith(REPAIRED):
+        allowed["fix_mistral_regex"] = (False, None, True)
     if files.model_type in COUNTS_FROM_PADDING:
         allowed["padding_side"] = ("right",)
     for key, values in allowed.items():

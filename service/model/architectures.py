@@ -64,7 +64,7 @@ from service.model.stock.qwen_omni import QwenOmni
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
-from service.model.stock.tile_vlm import SquareVlm, TileVlm
+from service.model.stock.tile_vlm import LineVlm, SquareVlm, TileVlm
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.image_tower import ImageTower
 from service.model.two_tower.two_tower import TwoTower
@@ -182,11 +182,15 @@ def _static(one: Source) -> Model:
     return _embedder(one, own if one.dtype is None else own.cast(one.dtype))
 
 
-def _modular_reranker(one: Source) -> Model:
-    stock = one.stock(AutoModel, attention=None, may_lack="pooler.")
-    backbone = TextEncoder(stock, separator=_separator(one.folder, FEATURES))
+def _scorer(one: Source, backbone: Backbone) -> Model:
+    """A reranker whose score is what the modules behind its transformer make."""
     layers = read_score_modules(one.folder).layers
     return Model(backbone, PooledHead(one.pooling, DenseModules.of(layers, one.device, backbone.width)))
+
+
+def _modular_reranker(one: Source) -> Model:
+    stock = one.stock(AutoModel, attention=None, may_lack="pooler.")
+    return _scorer(one, TextEncoder(stock, separator=_separator(one.folder, FEATURES)))
 
 
 def _text_judge(one: Source) -> Model:
@@ -245,6 +249,11 @@ def _retrieval(one: Source, stock_class: type[PreTrainedModel], kind: type[TileV
     return Model(
         kind.of_checkpoint(one.folder, whole.vlm, whole), TokensHead(Projection.of(whole.embedding_proj_layer))
     )
+
+
+def _line_vlm(one: Source) -> LineVlm:
+    stock = one.stock(AutoModel)
+    return LineVlm.of_checkpoint(one.folder, stock, stock)
 
 
 def _embedding_gemma(one: Source) -> Model:
@@ -313,6 +322,8 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
         SquareVlm,
         renamed={old.replace("^", r"^vlm\."): f"vlm.{new}" for old, new in PALIGEMMA.items()},
     ),
+    "mistral3": lambda one: _embedder(one, _line_vlm(one)),
+    "mistral3_reranker": lambda one: _scorer(one, _line_vlm(one)),
     "embedding_gemma2": _embedding_gemma,
     "qwen_omni": _qwen_omni,
     "two_tower": _two_tower,

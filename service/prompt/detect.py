@@ -27,7 +27,7 @@ TYPES = {
 """model_type of config.json to which models these are."""
 OF_TEXT = (
     *("text_encoder", "projected", "hybrid", "colbert", "splade", "static", "embedding_gemma2", "qwen_omni"),
-    "modular_reranker",
+    *("modular_reranker", "mistral3", "mistral3_reranker"),
 )
 """Architectures whose modules after the transformer are applied, or refused, as their profile is made."""
 OF_PAGES = ("late_vlm", "late_paligemma", "late_idefics3")

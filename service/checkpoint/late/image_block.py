@@ -90,6 +90,26 @@ class BareBlock:
         return [self.image] * tile_tokens
 
 
+@dataclass(frozen=True, slots=True)
+class LineBlock:
+    """The block of an image that is lines of visual tokens, as Mistral 3 has it.
+
+    Attributes:
+        image: stands for one visual token.
+        line_end: after each line but the last.
+        image_end: after the last line.
+    """
+
+    image: int
+    line_end: int
+    image_end: int
+
+    def ids(self, rows: int, columns: int, tile_tokens: int) -> list[int]:
+        """See `ImageBlock.ids`."""
+        line = [self.image] * columns
+        return [*[*line, self.line_end] * (rows - 1), *line, self.image_end]
+
+
 def place(row: int, column: int) -> str:
     """The token that names a tile; both numbers are from 0."""
     return f"<row_{row + 1}_col_{column + 1}>"

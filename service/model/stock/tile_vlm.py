@@ -18,13 +18,15 @@ from transformers import PreTrainedModel
 from cenote_kernels import scatter
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.image_processor import processor_class, read_square
-from service.checkpoint.late.image_block import BareBlock, ImageBlock
+from service.checkpoint.late.image_block import BareBlock, ImageBlock, LineBlock
 from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
+from service.media.line_rule import SCALING, LineRule
 from service.model.backbone import Backbone, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
 from service.model.states import States
+from service.model.two_tower.two_tower import image_inputs
 from service.outputs.plan import TokenPlan
 
 TILES_AT_ONCE = 4
@@ -50,7 +52,7 @@ class TileVlm(Backbone):
         stock: PreTrainedModel,
         whole: PreTrainedModel,
         processor: TileProcessor,
-        block: ImageBlock | BareBlock,
+        block: ImageBlock | BareBlock | LineBlock,
         num_tile_tokens: int,
     ) -> None:
         self._vlm, self._whole = cast(Any, stock), cast(Any, whole)
@@ -87,13 +89,15 @@ class TileVlm(Backbone):
         tiles, (rows, columns) = self._tiles(pixels)
         ids = torch.tensor(self._block.ids(rows, columns, self._tile_tokens), device=self.device)
         features = self._embeddings(ids)
-        seen = [self._connector(self._see(few)) for few in torch.split(tiles, TILES_AT_ONCE)]
-        features[ids == self._block.image] = torch.cat(seen).flatten(0, 1).to(features.dtype)
+        features[ids == self._block.image] = self._see(tiles.to(self.dtype)).to(features.dtype)
         return cast(torch.Tensor, features)
 
     def _see(self, tiles: torch.Tensor) -> torch.Tensor:
-        states: torch.Tensor = self._vision(pixel_values=tiles.to(self.dtype)).last_hidden_state
-        return states
+        """Features of visual tokens, `[tokens, hidden]`."""
+        few = torch.split(tiles, TILES_AT_ONCE)
+        return torch.cat([self._connector(self._vision(pixel_values=one).last_hidden_state) for one in few]).flatten(
+            0, 1
+        )
 
     def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
         """Tiles row by row and the whole image after them, `[n, 3, tile, tile]` from -1 to 1; rows and columns."""
@@ -181,3 +185,38 @@ class SquareVlm(TileVlm):
         if "pixel_values" in inputs:
             inputs["pixel_values"] = inputs["pixel_values"][0]
         return super()._run(token_type_ids=torch.zeros_like(inputs["input_ids"]), **inputs)
+
+
+class LineVlm(TileVlm):
+    """Mistral 3: an image is lines of visual tokens, each with a token at its end."""
+
+    parts = SquareVlm.parts
+
+    @classmethod
+    def of_checkpoint(cls, folder: Path, stock: PreTrainedModel, whole: PreTrainedModel) -> "LineVlm":
+        """With what the folder says of lines. An `is_causal` of the whole counts before the decoder's."""
+        rule = LineRule.read(CheckpointFiles(folder))
+        if (is_causal := getattr(stock.config, "is_causal", None)) is not None:
+            cast(Any, stock).language_model.config.is_causal = is_causal
+        unit = rule.patches.patch_size
+        return cls(stock, whole, TileProcessor(unit, 2 * unit, rule.resample), rule.block, 1)
+
+    def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
+        """The image, `[1, 3, height, width]`; its lines, and visual tokens of a line."""
+        rows, columns = (length // self.patch_size for length in pixels.shape[:2])
+        return image_inputs(pixels, SCALING, self.device, None)["pixel_values"], (rows, columns)
+
+    def _see(self, tiles: torch.Tensor) -> torch.Tensor:
+        """The stock module loses an axis where there is one visual token alone: that one is seen twice."""
+        copies = 2 if tiles.shape[-1] == tiles.shape[-2] == self.patch_size else 1
+        sizes = torch.tensor([tiles.shape[-2:]] * copies)
+        seen = self._vlm.get_image_features(tiles.expand(copies, -1, -1, -1), image_sizes=sizes, return_dict=True)
+        return cast(torch.Tensor, seen.pooler_output[0])
+
+    def _run(self, **inputs: torch.Tensor) -> StockRun:
+        """The prompt twice, for the same reason."""
+        both = {name: torch.cat([one, one]) for name, one in inputs.items()}
+        if "pixel_values" in both:
+            both["pixel_values"] = both["pixel_values"].flatten(0, 1)
+            both["image_sizes"] = torch.tensor([both["pixel_values"].shape[-2:]] * 2)
+        return super()._run(**both)

@@ -113,7 +113,7 @@ PLACEHOLDERS = Difference(
     "a client's text never becomes a special token",
 )
 ROUNDING = Difference(
-    "EmbeddingGemma 2, images and frames that are resized",
+    "EmbeddingGemma 2 and Nemotron 3.5, images and frames that are resized",
     "with torchvision by its uint8 kernel, without it by Pillow",
     "by Pillow; of torchvision's values one in 300 is 1 or 2 of 255 off",
     "the two references differ from each other likewise, and torchvision from itself on other processors",

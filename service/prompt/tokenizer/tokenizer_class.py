@@ -47,7 +47,7 @@ NOT_READ = frozenset(
     )
 )
 """Classes of transformers that build a tokenizer anew, of models that no family here has."""
-AS_IT_IS = ("ministral3", "mistral", "modernbert", "siglip2")
+AS_IT_IS = ("ministral3", "mistral", "mistral3", "modernbert", "siglip2")
 """Model types whose tokenizer.json is taken as it is, whatever class is named."""
 IN_ANY_CASE = {"qwen2": "Qwen2Tokenizer"}
 """Model types whose class is their own, whatever class is named."""

@@ -51,6 +51,8 @@ from tests.models.text.checkpoints import (
 from tests.models.text.tokenizers import byte_fallback, byte_level, with_ends
 from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
 from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
+from tests.models.vlm.mistral3 import embedder as mistral3_embedder
+from tests.models.vlm.mistral3 import reranker as mistral3_reranker
 
 NAMES, SETTINGS, CONFIG = "config_sentence_transformers.json", "sentence_bert_config.json", "config.json"
 TOKENIZER, TEMPLATE, SCORE = "tokenizer_config.json", "chat_template.jinja", "1_LogitScore/config.json"
@@ -286,6 +288,8 @@ BASES: dict[str, Callable[[Path], object]] = {
     "embedding_gemma2": make_omni,
     "thinker": lambda folder: with_modules(make_thinker(folder), {"add_generation_prompt": True}, {}),
     "thinker alone": make_thinker,
+    "mistral3": mistral3_embedder,
+    "mistral3 reranker": mistral3_reranker,
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
 }

@@ -171,7 +171,7 @@ REFUSED = [
             processor_kwargs={"stride": 3}, processing_kwargs={"text": {"max_length": 8}},
             tokenizer_name_or_path="bert-base-uncased", pool_layers=3, module_output_name="all_layer_embeddings"),
     *by_key("bert", BERT, {"model_kwargs": {"quantization_config": {"bits": 4}}}),
-    *by_key("bert", TOKENIZER, truncation_side="left", padding_side="left", fix_mistral_regex=True),
+    *by_key("bert", TOKENIZER, truncation_side="left", padding_side="left"),
     *by_key("bert", TOKENIZER, model_input_names=["input_ids"]),
     *by_key("bert", TOKENIZER, {"auto_map": {"AutoTokenizer": ["tokenization.Mine", None]}}),
     *by_key("xlm_roberta", TOKENIZER, tokenizer_class="BarthezTokenizer"),

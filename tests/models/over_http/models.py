@@ -45,6 +45,7 @@ from tests.models.two_tower.captions import CAPTIONS, LONG
 from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
 from tests.models.two_tower.conftest import Reference as TowersReference
 from tests.models.two_tower.images import IMAGES
+from tests.models.vlm import mistral3
 from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, WIDE
 from tests.models.vlm.models import MODELS as VLMS
 from tests.models.weights import change_json
@@ -410,6 +411,22 @@ MODELS: dict[str, Model] = {
     "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),
     "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
+    "mistral3": Model(
+        make=made(mistral3.embedder, mistral3.Reference, "nemotron-small"),
+        card={"prompt_format": "mistral3", "modalities": ["text", "image"], "dimensions": 64, "pooling": "mean"},
+        kind="float",
+        vectors=lambda reference, side, found: reference(*([one] for one in found), prompt=mistral3.PROMPTS[side]),
+        documents=("a red [circle]", SMALL, WIDE, LARGE),
+    ),
+    "mistral3 reranker": Model(
+        make=made(mistral3.reranker, mistral3.Reference, "nemotron-rerank-small"),
+        card={"prompt_format": "mistral3-reranker", "modalities": ["text", "image"], "endpoints": ["rerank"]},
+        kind="score",
+        scores=lambda reference, queries, found: np.stack(
+            [reference.scores(*((query, [one]) for one in found)) for query in queries]
+        ),
+        documents=("a red [circle]", SMALL, WIDE, TALL),
+    ),
     "clip": towers("clip", card={"dimensions": 24, "image_embeds_width": 24}),
     "siglip2-naflex": towers("siglip2-naflex", card={"dimensions": 48, "image_embeds_width": 48}),
     "potion": static("potion", TEXTS[:4], normalize=True, max_tokens=512),

@@ -21,9 +21,9 @@ WITH_MEDIA = [
     refused("", "builtin", "nvidia/llama-nemotron-embed-vl-1b-v2",
             of("llama_nemotron_vl", "LlamaNemotronVLModel", **own("modeling_llama_nemotron_vl.LlamaNemotronVLModel")),
             why="its own code joins SigLIP and Llama"),
-    # not seen
-    refused("", "builtin", "nvidia/Nemotron-3.5-Embed-1B", of("mistral3", "Mistral3Model", is_causal=False),
-            why="Mistral 3 with images is not built"),
+    # as NVIDIA's trainer writes them; the files were not seen
+    served("mistral3", "mistral3", "nvidia/Nemotron-3.5-Embed-1B-BF16 nvidia/Nemotron-3.5-Embed-8B-BF16",
+           of("mistral3", "Mistral3Model", pooling="avg")),
     # by the reference's list; the file was not seen
     refused("", "builtin", "tencent/WeMM-Embedding-2B tencent/WeMM-Embedding-4B tencent/WeMM-Embedding-9B",
             of("qwen3_5", "Qwen3_5ForConditionalGeneration"), why="Qwen3.5 with images is not built"),

@@ -57,6 +57,10 @@ RERANKERS = [
             of("qwen2_vl", "JinaVLForRanking", **own("modeling.JinaVLForRanking")), why="a head of its own code"),
     refused(KIND, "judge", "jinaai/jina-reranker-v3", of("qwen3", "JinaForRanking", **own("modeling.JinaForRanking")),
             why="it scores lists, not pairs"),
+    # as NVIDIA's trainer writes it; the files were not seen
+    served("mistral3_reranker", "mistral3 reranker", "nvidia/Nemotron-3.5-Rerank-8B-BF16",
+           of("mistral3", "Mistral3ForSequenceClassification", is_causal=False,
+              auto_map={"AutoModelForSequenceClassification": "model.Mistral3ForSequenceClassification"})),
     served("decoder_reranker", "llama classifier", "nvidia/llama-nemotron-rerank-1b-v2",
            of("llama_bidirec", "LlamaBidirectionalForSequenceClassification", pooling="avg", temperature=1.0,
               **ONE_LABEL, **own("llama_bidirectional_model.LlamaBidirectionalModel"))),
