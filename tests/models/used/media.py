@@ -85,6 +85,11 @@ OF_TOKENS = [
     served("colsmol", "colsmol", "vidore/colSmol-256M vidore/colSmol-500M", of("idefics3", "ColIdefics3"), adapts={}),
     served("colmodernvbert", "colmodernvbert", "ModernVBERT/colmodernvbert",
            of("colmodernvbert", "ColModernVBertForRetrieval")),
+    # by colpali-engine's classes; the files were not seen
+    refused("", "colmodernvbert", "ModernVBERT/bimodernvbert", of("modernvbert", "BiModernVBert"),
+            why="pages of one vector are not built"),
+    refused("", "colmodernvbert", "Hcompany/NeoMME-260M-Retriever", of("neomme"),
+            why="transformers 5.24 has no class of it"),
 ]  # fmt: skip
 SPARSE = [
     served("splade", "splade", "naver/splade-v3 prithivida/Splade_PP_en_v1", of("bert", "BertForMaskedLM")),
