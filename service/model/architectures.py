@@ -60,6 +60,7 @@ from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 from service.model.static_rows import StaticRows
 from service.model.stock.embedding_gemma import EmbeddingGemma
+from service.model.stock.own_classes import OWN_CLASSES
 from service.model.stock.qwen_omni import QwenOmni
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
@@ -215,7 +216,7 @@ def _late_qwen3_vl(one: Source) -> Model:
 
 
 def _stock_vlm(one: Source, **options: Any) -> Model:
-    stock = one.stock(AutoModel)
+    stock = one.stock(OWN_CLASSES.get(one.model_class, AutoModel))
     return pooled_model(StockVlm(stock, one.patches(stock), **options), one.pooling)
 
 
@@ -225,7 +226,8 @@ def _late(
     """A model whose projection stands among its weights, by its name there."""
     found = page_projection(one.folder, name)
     elsewhere = (f"{name}.weight", f"{name}.bias")
-    stock = one.stock(AutoModel, elsewhere=elsewhere, beside=[name], **options)
+    stock_class = OWN_CLASSES.get(one.model_class, AutoModel)
+    stock = one.stock(stock_class, elsewhere=elsewhere, beside=[name], **options)
     projection = load_projection(found, one.device, stock.dtype)
     if not found.is_whole:
         merge_layer(one.folder, name, projection)
@@ -311,6 +313,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "stock_vlm_plain": lambda one: _stock_vlm(one, counts_plainly=True),
     "stock_vlm_mrope": _stock_vlm,
     "stock_vlm_mrope_of_image": lambda one: _stock_vlm(one, of_image=True),
+    "stock_vlm_of_videos": lambda one: _stock_vlm(one, sees_videos=True),
     "late_vlm": lambda one: _late(one, lambda stock: StockVlm(stock, one.patches(stock))),
     "late_paligemma": lambda one: _late_tiles(one, SquareVlm, renamed=PALIGEMMA),
     "late_idefics3": lambda one: _late_tiles(one, TileVlm, LINEAR),
@@ -338,7 +341,7 @@ def load_model(
     """Load a checkpoint; a `dtype` of None is its own.
 
     Args:
-        architecture: a profile's; `text_encoder:NAME` has the class of transformers that loads the weights.
+        architecture: a profile's; `text_encoder:NAME` has the class that loads the weights.
     """
     name, _, model_class = architecture.partition(":")
     if name not in ARCHITECTURES:

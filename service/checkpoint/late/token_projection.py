@@ -20,6 +20,8 @@ TOKENS_PIXELS = 32 * 32
 """Pixels of a visual token."""
 CUSTOM, LINEAR = "custom_text_proj", "linear"
 """colpali-engine's names of the layer; the second is ColIdefics3's."""
+ATTENTION, CONTRACTS = "retrieval_attention_contract", ("causal", "bidirectional")
+"""Key of ColQwen3.5's config.json that says how it was trained, and its values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ those of transformers.
 
 Source: llama-nemotron-embed-1b-v2, `llama_bidirectional_model.py`; voyage-4-nano, `modeling_qwen3_bidirectional.py`;
 LFM2.5-Embedding-350M and LFM2.5-ColBERT-350M, `modeling_lfm2_bidirectional.py`; transformers 5.24 `Lfm2ShortConv`,
-`create_causal_mask`.
+`Qwen3_5GatedDeltaNet`, `create_causal_mask`; vLLM `ColQwen3_5Config`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,15 @@ from transformers import (
     LlamaConfig,
     LlamaModel,
     PreTrainedModel,
+    Qwen3_5Config,
+    Qwen3_5Model,
     Qwen3Config,
     Qwen3Model,
 )
 from transformers.models.lfm2.modeling_lfm2 import Lfm2ShortConv
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet
 
+from service.checkpoint.late.token_projection import ATTENTION, CONTRACTS
 from service.model.packed.segments import Group
 from service.model.stock.alibi_bert import AlibiBert, AlibiBertOfCode
 from service.model.stock.nomic_experts import NomicExperts
@@ -129,6 +133,34 @@ class Lfm2ModelOfTokens(Lfm2BidirectionalModel):  # type: ignore[no-untyped-call
     reads_padding = True
 
 
+class PackedDeltaNet(Qwen3_5GatedDeltaNet):
+    """Linear attention whose state begins anew with each prompt."""
+
+    def forward(
+        self, hidden_states: torch.Tensor, cache: Any = None, attention_mask: Any = None, **others: Any
+    ) -> torch.Tensor:
+        """`[prompts, num_tokens, width]` to the same; `packing` is as `ShortConv.forward` has it."""
+        packing: Sequence[Group] = others.pop("packing", ())
+        run, mixed = super().forward, torch.zeros_like(hidden_states)
+        for group in packing:
+            rows = hidden_states[0, group.start : group.stop].view(group.num_segments, group.num_tokens, -1)
+            mixed[0, group.start : group.stop] = run(rows).flatten(0, 1)
+        return mixed if packing else run(hidden_states, cache, attention_mask, **others)
+
+
+class PackedQwen3_5Model(Qwen3_5Model):  # type: ignore[no-untyped-call]  # noqa: N801  # as transformers names it
+    """Qwen3.5 with images over packed prompts; it attends both ways where a maker's key says so."""
+
+    def __init__(self, config: Qwen3_5Config) -> None:
+        text: Any = config.text_config
+        if said := getattr(config, ATTENTION, None):
+            text.is_causal = said == CONTRACTS[0]
+        super().__init__(config)
+        for index, kind in enumerate(text.layer_types):
+            if kind == "linear_attention":
+                self.language_model.layers[index].linear_attn = PackedDeltaNet(text, index)
+
+
 def _both_ways(config: Any) -> Any:
     """The configuration, by which transformers and our own attention have no causal mask."""
     config.is_causal = False
@@ -136,7 +168,7 @@ def _both_ways(config: Any) -> Any:
 
 
 _CLASSES = (
-    *(LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel),
+    *(LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel, PackedQwen3_5Model),
     *(Lfm2ModelOfTokens, AlibiBert, AlibiBertOfCode, NomicExperts),
 )
 OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {one.__name__: one for one in _CLASSES}

@@ -114,5 +114,4 @@ class QwenOmni(StockVlm):
         if probe.pixels is None or probe.pixels.ndim == 3:
             return found
         seconds = torch.tensor([self._patches.temporal / FPS])
-        pairs = {"pixel_values_videos": found["pixel_values"], "video_grid_thw": found["image_grid_thw"]}
-        return pairs | {"video_second_per_grid": seconds}
+        return found | {"video_second_per_grid": seconds}

@@ -1,4 +1,4 @@
-"""RGB pixels to normalized patches as stock Qwen2-VL towers take them: any patch size, a mean for each channel.
+"""RGB pixels to normalized patches as stock towers of Qwen take them: any patch size, a mean for each channel.
 
 Knows no model: the numbers come with the checkpoint. Qwen3-VL's own, on the device, is `cenote_kernels.patchify`.
 """
@@ -19,7 +19,7 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
 @dataclass(frozen=True, slots=True)
 class StillPatches:
-    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, the still frame for each frame of a patch.
+    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, a still image for each frame of a patch.
 
     Attributes:
         patch: pixels along one side of a patch.
@@ -60,7 +60,7 @@ class StillPatches:
             `[height / patch · width / patch, 3 · temporal · patch²]`, float32; a row is channel × frame × patch row ×
             patch column, and rows go by (block row, block column, row in block, column in block).
 
-        Source: transformers 5.23 `Qwen2VLImageProcessorPil`.
+        Source: transformers 5.23 `Qwen2VLImageProcessorPil`, `Qwen3VLVideoProcessor`.
         """
         height, width, channels = pixels.shape[-3:]
         patch, merge = self.patch, self.merge

@@ -1,4 +1,4 @@
-"""Qwen2-VL and similar models in the engine: the stock vision tower, and the stock decoder over a packed batch.
+"""Qwen2-VL, Qwen3.5 and similar models in the engine: the stock tower, and the stock decoder over a packed batch.
 
 Images go through the tower one at a time, so that their features may be cached by content. Prompts stand one after
 the other without padding, sorted by length; features take the places of their placeholders, and attention is our own
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
+from service.media.item import MediaKind
 from service.model.backbone import Backbone, Grid, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
@@ -36,6 +37,7 @@ class StockVlm(Backbone):
         whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
         counts_plainly: positions count 0, 1, 2, ... also through an image; see `plain_positions`.
         of_image: of a prompt with an image, pooling reads from `<|vision_start|>` to `<|vision_end|>` alone.
+        sees_videos: it takes pairs of frames, too.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class StockVlm(Backbone):
         *,
         counts_plainly: bool = False,
         of_image: bool = False,
+        sees_videos: bool = False,
     ) -> None:
         super().__init__(stock)
-        self.stock = cast(Any, stock)  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
+        self.stock = cast(Any, stock)  # Qwen2VLModel, Qwen2_5_VLModel or Qwen3_5Model, which have no common type
         self._language: Any = self.stock.language_model
         self._language.config._attn_implementation = PACKED
         self._patches = patches
@@ -57,7 +60,8 @@ class StockVlm(Backbone):
         self._counts_plainly = counts_plainly
         self._of_image = of_image
         self.width: int = self._language.config.hidden_size
-        self.placeholder_ids = {"image": int(self.stock.config.image_token_id)}
+        kinds = ("image", "video") if sees_videos else ("image",)
+        self.placeholder_ids = {kind: int(getattr(self.stock.config, f"{kind}_token_id")) for kind in kinds}
 
     @property
     def tower(self) -> Tower:
@@ -99,19 +103,25 @@ class StockVlm(Backbone):
         return states.of_spans(_images(lengths, visual)) if self._of_image and len(visual) else states
 
     def probes(self) -> Sequence[Probe]:
-        """An image amid words and two texts, all of different lengths."""
+        """An image amid words, a pair of frames where it takes them, and two texts, all of different lengths."""
         config, side = self.stock.config, self._patches.patch * self._patches.merge
         words, others = list(range(40, 52)), list(range(60, 70))
         num_tokens, grid = (
             BLOCK_ROWS * BLOCK_COLUMNS,
             (1, BLOCK_ROWS * self._patches.merge, BLOCK_COLUMNS * self._patches.merge),
         )
-        pads = [config.image_token_id] * num_tokens
         y, x = np.mgrid[0 : BLOCK_ROWS * side, 0 : BLOCK_COLUMNS * side]
         pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
-        ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
+
+        def seen(kind: MediaKind, pixels: NDArray[np.uint8], after: Sequence[int]) -> Probe:
+            pads = [self.placeholder_ids[kind]] * num_tokens
+            ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *after]
+            return Probe(TokenPlan(ids), pixels, len(words) + 1, num_tokens, grid)
+
+        pairs = [seen("video", np.stack([pixels, 255 - pixels]), others)] if "video" in self.placeholder_ids else []
         return [
-            Probe(TokenPlan(ids), pixels, len(words) + 1, num_tokens, grid),
+            seen("image", pixels, words),
+            *pairs,
             Probe(TokenPlan([*words, *others[:6]])),
             Probe(TokenPlan(others)),
         ]
@@ -122,7 +132,7 @@ class StockVlm(Backbone):
         ids = torch.tensor([probe.plan.ids], device=self.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         inputs |= self._media(probe)
-        with stock_attention("sdpa", self._language.config):
+        with stock_attention("eager", self._language.config):  # `sdpa` is causal of what is not, without padding
             if self._whole is not None:
                 return cast(torch.Tensor, cast(Any, self._whole)(**inputs, use_cache=False).embeddings[0])
             states = States(self._stock_states(ids, inputs), [ids.shape[1]])
@@ -135,12 +145,16 @@ class StockVlm(Backbone):
             return {}
         patches = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
         grid = torch.tensor([probe.grid_thw], device=self.device)
+        if probe.pixels.ndim == 4:
+            return {"pixel_values_videos": patches, "video_grid_thw": grid}
         return {"pixel_values": patches if self._whole is None else patches[None], "image_grid_thw": grid}
 
     def _stock_states(self, ids: torch.Tensor, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Hidden states of a probe, `[num_tokens, width]`."""
-        if "pixel_values" in inputs and not hasattr(self.stock, "audio_tower"):
-            inputs["mm_token_type_ids"] = (ids == self.stock.config.image_token_id).int()
+        if len(inputs) > 2 and not hasattr(self.stock, "audio_tower"):
+            inputs["mm_token_type_ids"] = (ids == self.placeholder_ids["image"]).int()
+            if (video := self.placeholder_ids.get("video")) is not None:
+                inputs["mm_token_type_ids"] += 2 * (ids == video).int()
         if self._counts_plainly:
             inputs["position_ids"] = torch.arange(ids.shape[1], device=self.device).expand(3, 1, -1)
         try:

@@ -83,7 +83,8 @@ def _profile(files: CheckpointFiles, frame: TurnFrame) -> Profile:
         raise CheckpointError(
             f"{files.folder} has late interaction's files; token vectors of Qwen2.5-Omni are not built"
         )
-    check_patches(thinker.section("vision_config"))
+    rule = processor_pixels(files, pixel_rule(4, 16_384))
+    check_patches(thinker.section("vision_config"), rule)
     check_visual(files)
     mels = positive({"num_mel_bins": 128, **thinker.section("audio_config")}, "num_mel_bins")
     if (given := audio_numbers(files)["feature_size"]) != mels:
@@ -97,7 +98,7 @@ def _profile(files: CheckpointFiles, frame: TurnFrame) -> Profile:
         architecture="qwen_omni",
         modalities=("text", "image", "video", "audio"),
         images=ImageProfile(
-            pixel_rule=processor_pixels(files, pixel_rule(4, 16_384)),
+            pixel_rule=rule,
             background=WHITE,
             feature_width=profile.dimensions,
             image_pad=ids["image_token_index"],

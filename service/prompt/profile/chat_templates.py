@@ -30,22 +30,23 @@ WITH_ANSWER: Mapping[str, bool] = {"add_generation_prompt": True}
 TURNS = ("<|im_start|>", "<|im_end|>")
 
 
-def check_chat_template(files: CheckpointFiles, layout: ChatML) -> None:
-    """Refuse a folder whose template joins instruction, texts and images otherwise; it may have none."""
-    found = read_chat_templates(files).get(DEFAULT)
-    template = found or next(iter(_legacy(files)), None)
-    if template is None:
-        return
+def check_chat_template(files: CheckpointFiles, layout: ChatML, last: str = "") -> None:
+    """Refuse a folder none of whose templates joins instruction, texts and images as its family; it may have none.
+
+    Args:
+        last: text of the layout's closing; a line end before it is passed over.
+    """
+    templates = [*read_chat_templates(files).values()] or _legacy(files)
     user = [{"type": "text", "text": one} if isinstance(one, str) else {"type": "image"} for one in PARTS]
-    messages = [
-        {"role": "system", "content": [{"type": "text", "text": INSTRUCTION}]},
-        {"role": "user", "content": user},
-    ]
-    written = template.render(messages, {"add_generation_prompt": True})
+    system = {"role": "system", "content": [{"type": "text", "text": INSTRUCTION}]}
+    instruction = INSTRUCTION if layout.default_instruction is not None else None
+    messages = [*([system] if instruction else []), {"role": "user", "content": user}]
+    written = [template.render(messages, {"add_generation_prompt": layout.answers}) for template in templates]
     names = {token_id: TOKEN_NAMES[field] for field, token_id in asdict(layout.tokens).items()}
-    wanted = "".join(_render(piece, names) for piece in layout(Conversation(INSTRUCTION, (Turn("user", PARTS),))))
-    if written != wanted:
-        raise CheckpointError(f"{template.path} writes {written!r}; supported of this architecture: {wanted!r}")
+    names |= dict.fromkeys(layout.closing, last)
+    wanted = "".join(_render(piece, names) for piece in layout(Conversation(instruction, (Turn("user", PARTS),))))
+    if written and wanted not in [text.replace(f">{last}", f">\n{last}") if last else text for text in written]:
+        raise CheckpointError(f"{templates[0].path} writes {written[0]!r}; supported of this architecture: {wanted!r}")
 
 
 def is_judging(files: CheckpointFiles, marks: Marks, instruction: str) -> bool:

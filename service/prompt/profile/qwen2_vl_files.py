@@ -28,6 +28,8 @@ _CONFIG_KEYS = {
 """Special tokens that config.json numbers too: both files must agree."""
 _DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
 """Numbers that transformers takes for Qwen2-VL where config.json has none."""
+_FIXED = {"temporal_patch_size": 2, "resample": 3, "do_resize": True, "do_rescale": True, "do_normalize": True}
+"""What a processor's file may say of an image, beside its limits, mean and deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Qwen2VLFiles:
             pixel_rule: the family's, or from `processor_pixels`.
         """
         text = files.section("text_config") if "text_config" in files.config else files.config
-        check_patches(files.section("vision_config"))
+        check_patches(files.section("vision_config"), pixel_rule)
         tokens = special_tokens(files, _DEFAULT_IDS)
         dimensions = positive(text, "hidden_size")
         images = ImageProfile(
@@ -121,7 +123,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
 
     Args:
         files: the checkpoint's; processor_config.json as transformers 5 writes it counts before
-            preprocessor_config.json, and `size` counts before the older `min_pixels` and `max_pixels`.
+            preprocessor_config.json, and `min_pixels` and `max_pixels` count before `size`.
         default: where there is no such file, or it says nothing.
     """
     name, found = "preprocessor_config.json", files.processor().get("image_processor")
@@ -130,12 +132,15 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
     size = found.get("size")
     size = size if isinstance(size, dict) else {}
     limits = [
-        size.get(of_size) or found.get(older) or fallback
+        found.get(older) or size.get(of_size) or fallback
         for of_size, older, fallback in (
             ("shortest_edge", "min_pixels", default.min_pixels),
             ("longest_edge", "max_pixels", default.max_pixels),
         )
     ]
+    fixed = {**_FIXED, "patch_size": default.patches.patch_size, "merge_size": default.patches.merge_size}
+    if other := next((key for key, value in fixed.items() if found.get(key, value) not in (value, None)), None):
+        raise CheckpointError(f"{name} has {other} {found[other]!r}; supported: {fixed[other]!r}")
     least, most = limits
     if type(least) is not int or type(most) is not int or not default.factor**2 <= least <= most:
         raise CheckpointError(
@@ -145,13 +150,13 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
     return replace(default, min_pixels=least, max_pixels=most, raises_late=True)
 
 
-def check_patches(vision: Mapping[str, Any]) -> None:
-    """Refuse a tower of patches of another size."""
-    patch, merge = (vision.get(key, default) for key, default in (("patch_size", 14), ("spatial_merge_size", 2)))
-    if (patch, merge) != (FACTOR // MERGE_SIZE, MERGE_SIZE):
+def check_patches(vision: Mapping[str, Any], rule: ImageRule) -> None:
+    """Refuse a tower of patches of another size than the rule's."""
+    own = rule.patches.patch_size
+    patch, merge = vision.get("patch_size", own), vision.get("spatial_merge_size", MERGE_SIZE)
+    if (patch, merge) != (own, MERGE_SIZE):
         raise CheckpointError(
-            f"config.json has patch_size {patch!r} and spatial_merge_size {merge!r}; supported: "
-            f"{FACTOR // MERGE_SIZE} and {MERGE_SIZE}"
+            f"config.json has patch_size {patch!r} and spatial_merge_size {merge!r}; supported: {own} and {MERGE_SIZE}"
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from service.errors import InputError
 from service.prompt.conversation import Conversation
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
@@ -49,8 +50,10 @@ class ChatML:
 
     Attributes:
         tokens: of the checkpoint.
-        default_instruction: the system turn of a request without an instruction.
+        default_instruction: the system turn of a request without an instruction; None where there is no such turn.
         punctuates: whether instructions are ended with punctuation; otherwise they are used as given.
+        answers: the assistant's turn begins after the last.
+        is_as_written: the reference itself reads parts in the order in which they were written.
     """
 
     is_uniform: ClassVar[bool] = True
@@ -58,25 +61,29 @@ class ChatML:
     keeps_order: ClassVar[bool] = True
     """See `Profile.keeps_order`."""
     tokens: SpecialTokens
-    default_instruction: str
+    default_instruction: str | None
     punctuates: bool = True
     closing: tuple[int, ...] = ()
+    answers: bool = True
+    is_as_written: bool = False
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """Return the pieces in order, system turn first; only the text of the last user turn is cuttable.
+
+        Raises:
+            InputError: `invalid_request` for an instruction that has no place.
 
         Source: docs/notes/qwen3-vl-embedding.md.
         """
         is_open = conversation.continue_final_message
         asked = conversation.add_generation_prompt
         start, end = TokenPiece(self.tokens.im_start), TokenPiece(self.tokens.im_end)
-        given, default = conversation.instruction, self.default_instruction
-        if self.punctuates:
-            instruction = punctuate(given or "", default)
-        else:
-            instruction = given if given and not given.isspace() else default
-        system = TextPiece("system\n" + instruction, user_start=len("system\n"))
-        pieces: list[Piece] = [start, system, end, NEWLINE]
+        given, default = conversation.instruction or "", self.default_instruction
+        if default is None and given.strip():
+            raise InputError("invalid_request", "The model was trained without a system message: write it in the text.")
+        instruction = punctuate(given, default or "") if self.punctuates else given if given.strip() else default
+        system = TextPiece(f"system\n{instruction}", user_start=len("system\n"))
+        pieces: list[Piece] = [] if default is None else [start, system, end, NEWLINE]
         last_user = max((i for i, turn in enumerate(conversation.turns) if turn.role == "user"), default=None)
         for i, turn in enumerate(conversation.turns):
             header, is_cuttable = turn.role + "\n", i == last_user
@@ -94,7 +101,7 @@ class ChatML:
             pieces += [run, end, NEWLINE]
         if is_open:
             del pieces[-2:]  # the last turn's end
-        if not is_open if asked is None else asked:
+        if self.answers and not is_open if asked is None else asked:
             pieces += [start, TextPiece("assistant\n")]
         return [*pieces, *map(TokenPiece, self.closing)]
 

@@ -23,7 +23,7 @@ BY_MODEL_TYPE: Mapping[str, str] = {
     **dict.fromkeys(("clap", "roberta"), "RobertaTokenizer"),
     "deberta-v2": "DebertaV2Tokenizer",
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
-    "qwen3_5_text": "Qwen3_5Tokenizer",
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), "Qwen3_5Tokenizer"),
     **dict.fromkeys(("colqwen2", "qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
     **dict.fromkeys(("gte", "jina_embeddings_v3", "metaclip_2", "xlm-roberta"), "XLMRobertaTokenizer"),
     "mpnet": "MPNetTokenizer",
@@ -49,8 +49,11 @@ NOT_READ = frozenset(
 """Classes of transformers that build a tokenizer anew, of models that no family here has."""
 AS_IT_IS = ("ministral3", "mistral", "mistral3", "modernbert", "siglip2")
 """Model types whose tokenizer.json is taken as it is, whatever class is named."""
-IN_ANY_CASE = {"qwen2": "Qwen2Tokenizer"}
+IN_ANY_CASE = {"qwen2": "Qwen2Tokenizer", "qwen3_5": "Qwen3_5Tokenizer"}
 """Model types whose class is their own, whatever class is named."""
+OF_CODE = ("qwen3_5",)
+"""Model types whose tokenizer.json is taken as it is if the model has code of its own: WeMM-Embedding drops a line end
+before an image, and so its prompts are known; transformers 5.24 makes it anew."""
 
 
 def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content: Json) -> str:
@@ -96,7 +99,7 @@ def as_its_class_reads(name: str, named: Mapping[str, Any], content: Json) -> Js
 def class_name(config: Mapping[str, Any], named: Mapping[str, Any]) -> str:
     """The class that AutoTokenizer takes, without `Fast`; empty where that is none in particular."""
     model_type = str(config.get("model_type"))
-    if model_type in AS_IT_IS:
+    if model_type in AS_IT_IS or (model_type in OF_CODE and config.get("auto_map")):
         return ""
     if model_type in IN_ANY_CASE:
         return IN_ANY_CASE[model_type]
