@@ -50,7 +50,7 @@ class ChatML:
 
     Attributes:
         tokens: of the checkpoint.
-        default_instruction: the system turn of a request without an instruction; None where there is no such turn.
+        default_instruction: the system turn of a request without an instruction; empty where there is none.
         punctuates: whether instructions are ended with punctuation; otherwise they are used as given.
         answers: the assistant's turn begins after the last.
         is_as_written: the reference itself reads parts in the order in which they were written.
@@ -61,7 +61,7 @@ class ChatML:
     keeps_order: ClassVar[bool] = True
     """See `Profile.keeps_order`."""
     tokens: SpecialTokens
-    default_instruction: str | None
+    default_instruction: str
     punctuates: bool = True
     closing: tuple[int, ...] = ()
     answers: bool = True
@@ -79,11 +79,11 @@ class ChatML:
         asked = conversation.add_generation_prompt
         start, end = TokenPiece(self.tokens.im_start), TokenPiece(self.tokens.im_end)
         given, default = conversation.instruction or "", self.default_instruction
-        if default is None and given.strip():
+        if not default and given.strip():
             raise InputError("invalid_request", "The model was trained without a system message: write it in the text.")
-        instruction = punctuate(given, default or "") if self.punctuates else given if given.strip() else default
+        instruction = punctuate(given, default) if self.punctuates else given if given.strip() else default
         system = TextPiece(f"system\n{instruction}", user_start=len("system\n"))
-        pieces: list[Piece] = [] if default is None else [start, system, end, NEWLINE]
+        pieces: list[Piece] = [start, system, end, NEWLINE] if default else []
         last_user = max((i for i, turn in enumerate(conversation.turns) if turn.role == "user"), default=None)
         for i, turn in enumerate(conversation.turns):
             header, is_cuttable = turn.role + "\n", i == last_user

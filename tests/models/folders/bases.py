@@ -26,7 +26,7 @@ from service.checkpoint.hub import BUILTINS
 from tests.models.audio.checkpoints import make_checkpoint as make_clap
 from tests.models.folders.edits import Edit, put, write
 from tests.models.images.checkpoints import make_checkpoint as make_images
-from tests.models.late.checkpoints import colqwen2_5, colqwen3, hf_colqwen2_5, tomoro
+from tests.models.late.checkpoints import colqwen2_5, colqwen3, colqwen3_5, hf_colqwen2_5, tomoro
 from tests.models.late.colberts import SHAPES, native, pylate, stanford, stock
 from tests.models.late.colmodernvbert_checkpoint import colmodernvbert
 from tests.models.late.engine_checkpoints import colpali, colsmol, hf_colpali
@@ -50,7 +50,7 @@ from tests.models.text.checkpoints import (
 )
 from tests.models.text.tokenizers import byte_fallback, byte_level, with_ends
 from tests.models.two_tower.checkpoints import make_checkpoint as make_towers
-from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
+from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl, wemm
 from tests.models.vlm.mistral3 import embedder as mistral3_embedder
 from tests.models.vlm.mistral3 import reranker as mistral3_reranker
 
@@ -271,6 +271,7 @@ BASES: dict[str, Callable[[Path], object]] = {
     "colqwen2.5": colqwen2_5,
     "colqwen2.5 of transformers": hf_colqwen2_5,
     "colqwen3": colqwen3,
+    "colqwen3.5": colqwen3_5,
     "tomoro": tomoro,
     "qwen3_vl reranker": lambda folder: write(TEMPLATE, QWEN3_VL_RERANKER)(copied(folder)),
     "colmodernvbert": colmodernvbert,
@@ -292,6 +293,7 @@ BASES: dict[str, Callable[[Path], object]] = {
     "mistral3 reranker": mistral3_reranker,
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
+    "wemm": wemm,
 }
 """By name; the built-in models have theirs."""
 

@@ -149,6 +149,12 @@ PAGES = [
         "truncate_dim 64": put(NAMES, truncate_dim=64),
         "query_length": put(SETTINGS, query_length=9),
     }),
+    *by_words("colqwen3.5", {
+        "head_dims: several heads": put(CONFIG, head_dims=[128, 320]),
+        "retrieval_attention_contract 'window'; supported": put(CONFIG, retrieval_attention_contract="window"),
+        "dim 64, but custom_text_proj gives 128": put(CONFIG, dim=64),
+        "patch_size 14; supported: 16": put(PROCESSOR, patch_size=14),
+    }),
     *by_words("colmodernvbert", {
         "vlm_config of 'idefics3'": of_vlm(model_type="idefics3"),
         "image_token_id 9, and tokenizer.json numbers <image> 4": of_vlm(image_token_id=9),

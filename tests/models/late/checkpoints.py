@@ -20,12 +20,23 @@ from transformers import (
     Qwen2VLConfig,
     Qwen2VLImageProcessorPil,
     Qwen2VLModel,
+    Qwen3_5Config,
+    Qwen3_5Model,
     Qwen3VLConfig,
     Qwen3VLModel,
 )
 
 from tests.models.text.tokenizers import byte_level
-from tests.models.vlm.checkpoints import IDS, QWEN2_5_VISION, QWEN2_VISION, SPECIALS, TEXT, tokenizer
+from tests.models.vlm.checkpoints import (
+    IDS,
+    QWEN2_5_VISION,
+    QWEN2_VISION,
+    QWEN3_5_TEXT,
+    QWEN3_5_VISION,
+    SPECIALS,
+    TEXT,
+    tokenizer,
+)
 from tests.models.weights import drawn, save
 
 MAX_PAGE_TOKENS = 80
@@ -97,6 +108,14 @@ def colqwen3(folder: Path, **config: object) -> Path:
     text = {**TEXT, "head_dim": 16, "rope_parameters": ROPE}
     made = Qwen3VLModel(Qwen3VLConfig(text_config=text, vision_config=QWEN3_VISION, **ids))
     return _saved(made, folder, DIMENSIONS_3, "ColQwen3", **config)
+
+
+def colqwen3_5(folder: Path, **config: object) -> Path:
+    """ColQwen3.5 in the engine's form: `Qwen3_5Model` and `custom_text_proj` in one file."""
+    ids = tokenizer(folder)
+    image_processor(factor=32).save_pretrained(folder)
+    made = Qwen3_5Model(Qwen3_5Config(text_config=QWEN3_5_TEXT, vision_config=QWEN3_5_VISION, **ids))
+    return _saved(made, folder, DIMENSIONS, "ColQwen3_5", **{"dim": DIMENSIONS, **config})
 
 
 def tomoro(folder: Path, **config: object) -> Path:

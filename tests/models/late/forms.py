@@ -61,6 +61,11 @@ def _old_base(folder: Path) -> Path:
     return checkpoints.colqwen2_5(folder, old_names=True)
 
 
+def _both_ways(folder: Path) -> Path:
+    """As vLLM's makers say it."""
+    return checkpoints.colqwen3_5(folder, retrieval_attention_contract="bidirectional")
+
+
 def _tomoro(folder: Path) -> Made:
     same = checkpoints.colqwen3(folder / "same weights")
     return checkpoints.tomoro(folder / "tomoro-colqwen3-embed-4b"), references.TomoroReference(same)
@@ -115,6 +120,9 @@ FORMS: dict[str, Form] = {
     "colqwen2.5 adapter": Form(_adapter(_old_base, ENGINE), "colqwen2.5", recorded="colqwen2.5 adapter"),
     "colqwen3": Form(_merged(checkpoints.colqwen3, ENGINE_3), "colqwen3", WIDE, "colqwen3"),
     "colqwen3 adapter": Form(_adapter(checkpoints.colqwen3, ENGINE_3), "colqwen3", WIDE, "colqwen3 adapter"),
+    "colqwen3.5": Form(_merged(checkpoints.colqwen3_5, ENGINE_3), "colqwen3.5", recorded="colqwen3.5"),
+    "colqwen3.5 adapter": Form(_adapter(checkpoints.colqwen3_5, ENGINE_3), "colqwen3.5"),
+    "colqwen3.5, both ways": Form(_merged(_both_ways, references.BothWaysReference), "colqwen3.5"),
     "tomoro": Form(_tomoro, "colqwen3", WIDE, most=1_280),
     "ops": Form(_ops, "colqwen3", 256),
     "colpali of transformers": Form(_colpali, "colpali", most=SQUARE),

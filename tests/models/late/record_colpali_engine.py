@@ -68,6 +68,8 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
         ColQwen2_5_Processor,
         ColQwen2Processor,
         ColQwen3,
+        ColQwen3_5,
+        ColQwen3_5Processor,
         ColQwen3Processor,
     )
 
@@ -95,6 +97,9 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
         images = Idefics3ImageProcessorPil.from_pretrained(smol)
         processor = ColIdefics3Processor(images, PreTrainedTokenizerFast.from_pretrained(smol), image_seq_len=4)
         yield "colsmol", vectors(ColIdefics3.from_pretrained(smol).eval(), processor, "Query: ")
+        newest = checkpoints.colqwen3_5(folder / "colqwen3.5")
+        processor = processor_of(ColQwen3_5Processor, newest)
+        yield "colqwen3.5", vectors(ColQwen3_5.from_pretrained(newest).eval(), processor, "")
 
 
 if __name__ == "__main__":

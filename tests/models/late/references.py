@@ -187,6 +187,16 @@ class ColQwen3Reference(EngineReference):
     query_prefix = ""
 
 
+class BothWaysReference(ColQwen3Reference):
+    """ColQwen3.5 whose full attention sees what follows, as in vLLM where it says so; linear attention never does."""
+
+    def __init__(self, folder: Path, adapter: Path | None = None) -> None:
+        super().__init__(folder, adapter)
+        decoder: Any = self.model.model.language_model
+        decoder.config.is_causal = False
+        decoder.set_attn_implementation("eager")  # `sdpa` is causal of what is not, without padding
+
+
 class TomoroReference(ColQwen3Reference):
     """TomoroAI's processor: blanks at a query's ends are dropped, pages have up to 1,280 tokens whatever files say.
 

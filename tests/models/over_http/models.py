@@ -204,13 +204,14 @@ def vlm(name: str, text_prompt: str | None = None, image_prompt: str | None = No
 
     turns = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     turned: Refused = ("/v1/embeddings", {"messages": turns}, "invalid_request", "messages", "2 turns")
+    refused = {"nomic": (turned,), "jina-v4": (turned, NO_ORDER), "vlm2vec": (NO_ORDER,), "wemm": (INSTRUCTED,)}
     return Model(
         make=made(model.make, model.script, model.folder),
         card={"prompt_format": model.profile, "modalities": ["text", "image"], "dimensions": 64} | more.pop("card", {}),
         kind="float",
         vectors=vectors,
         documents=("a red circle", SMALL, WIDE, *((LARGE,) if name == "gme" else ())),
-        refused={"nomic": (turned,), "jina-v4": (turned, NO_ORDER), "vlm2vec": (NO_ORDER,)}.get(name, ()),
+        refused=refused.get(name, ()),
         **more,
     )
 
@@ -377,6 +378,7 @@ MODELS: dict[str, Model] = {
     ),
     "colqwen2.5 adapter": pages("colqwen2.5 adapter"),
     "tomoro": pages("tomoro"),
+    "colqwen3.5": pages("colqwen3.5"),
     "colmodernvbert": pages("colmodernvbert"),
     "colpali adapter": pages("colpali adapter"),
     "colsmol adapter": pages("colsmol adapter"),
@@ -410,6 +412,7 @@ MODELS: dict[str, Model] = {
     "gme": vlm("gme", card={"pooling": "last_token", "max_tokens": 1800, "min_pixels": 3136, "max_pixels": 1_003_520}),
     "vlm2vec": vlm("vlm2vec", image_prompt="Represent the given image."),
     "nomic": vlm("nomic"),
+    "wemm": vlm("wemm", card={"modalities": ["text", "image", "video"], "matryoshka_dimensions": [16, 32, 64]}),
     "jina-v4": vlm("jina-v4", text_prompt="Passage: "),
     "mistral3": Model(
         make=made(mistral3.embedder, mistral3.Reference, "nemotron-small"),

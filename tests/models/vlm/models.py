@@ -7,9 +7,9 @@ from typing import Any
 
 from PIL import Image
 
-from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
+from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl, wemm
 from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
-from tests.models.vlm.references import BiQwenScript, GmeScript, JinaScript, OpsScript, Vlm2VecScript
+from tests.models.vlm.references import BiQwenScript, GmeScript, JinaScript, OpsScript, Vlm2VecScript, WemmScript
 
 Case = tuple[str, list[Image.Image], str | None]
 """A text, images and an instruction."""
@@ -106,4 +106,17 @@ MODELS = {
         (("", [SMALL, WIDE], None), "conflicting_input"),
         (("", [SMALL], "Find the same."), "invalid_request"),
     )),
+    "wemm": Model(wemm, WemmScript, "WeMM-Embedding-small", "wemm-embedding", {
+        "text": LIGHTHOUSE,
+        "empty text": ("", [], None),
+        "text of a newline": ("\nfirst line\n\n second\n", [], None),
+        "text that other scripts have": ("Ein Leuchtturm über dem Meer, 灯台 и маяк.", [], None),
+        "image": ("", [SMALL], None),
+        "wide image": ("", [WIDE], None),
+        "image of a whole size": ("", [EXACT], None),
+        "image over the limit": ("", [LARGE], None),
+        "image and text": ("Represent this image.", [TALL], None),
+        "transparent image": ("", [CLEAR], None),
+        "two images and text": ("Which is wider?", [WIDE, TALL], None),
+    }, ((("a text", [], "Find the same."), "invalid_request"),)),
 }  # fmt: skip

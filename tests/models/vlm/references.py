@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 from tokenizers import Tokenizer
-from transformers import AutoModelForImageTextToText, Qwen2VLImageProcessorPil
+from transformers import AutoModelForImageTextToText, PreTrainedTokenizerFast, Qwen2VLImageProcessorPil
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
 PAD = "<|image_pad|>"
@@ -178,9 +178,50 @@ class Vlm2VecScript(Reference):
         return self.last_state(prompt, images, plain_positions=True)
 
 
-def resized(image: Image.Image, min_tokens: int, max_tokens: int) -> Image.Image:
-    """A script's own resize before the processor's, as `qwen_vl_utils` had it: sides are multiples of 28."""
-    height, width = smart_resize(
-        image.height, image.width, 28, min_tokens * PIXELS_OF_TOKEN, max_tokens * PIXELS_OF_TOKEN
-    )
+class WemmScript(Reference):
+    """WeMM-Embedding's card: its chat template, qwen-vl-utils and transformers; the last token.
+
+    Source: tencent/WeMM-Embedding-2B; qwen-vl-utils 0.0.14, `to_rgb` and `fetch_image` with patches of 16.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+        self.writer: Any = PreTrainedTokenizerFast.from_pretrained(folder)  # AutoTokenizer of 5.24 makes it anew
+        self._tokenizer = self.writer.backend_tokenizer
+        self.processor = Qwen2VLImageProcessorPil.from_pretrained(folder)
+        self.image_token_id = self.model.config.image_token_id
+
+    def patches(self, images: Sequence[Image.Image]) -> tuple[torch.Tensor, torch.Tensor]:
+        return super().patches([resized(on_white(image), 4, 16384, factor=32) for image in images])
+
+    def write(self, *parts: str | Image.Image) -> str:
+        """The prompt of parts in this order."""
+        content = [{"type": "text", "text": one} if isinstance(one, str) else {"type": "image"} for one in parts]
+        messages = [{"role": "user", "content": content}]
+        template = self.writer.get_chat_template("sentence_transformers")
+        written: str = self.writer.apply_chat_template(messages, chat_template=template, tokenize=False)
+        return written
+
+    def of(self, *parts: str | Image.Image) -> np.ndarray:
+        """The vector of parts in this order."""
+        images = [one for one in parts if isinstance(one, Image.Image)]
+        return self.last_state(self.write(*parts), images, plain_positions=False)
+
+    def __call__(self, text: str, images: Sequence[Image.Image], instruction: str | None) -> np.ndarray:
+        return self.of(*images, text)
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """As qwen-vl-utils has transparent images."""
+    if image.mode != "RGBA":
+        return image.convert("RGB")
+    ground = Image.new("RGB", image.size, (255, 255, 255))
+    ground.paste(image, mask=image.split()[3])
+    return ground
+
+
+def resized(image: Image.Image, min_tokens: int, max_tokens: int, factor: int = 28) -> Image.Image:
+    """A script's own resize before the processor's, as `qwen_vl_utils` had it: sides are multiples of the factor."""
+    area = factor * factor
+    height, width = smart_resize(image.height, image.width, factor, min_tokens * area, max_tokens * area)
     return image.resize((width, height))
