@@ -9,12 +9,14 @@ import queue
 import socket  # noqa: TID251  # a socket pair
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
 from service.engine.fronts import Joined, Left
 from service.ipc.channel import BlockingChannel, frame
+from service.ipc.descriptors import GUEST, MAX_DESCRIPTORS, MAX_PACKET_BYTES
 from service.ipc.messages import FrontMessage, StepStarted
 
 MAX_UNREAD_STEPS = 4096
@@ -94,11 +96,20 @@ class SocketLine:
                     self._num_unsent -= 1
 
 
-def accept_fronts(passed: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
-    """Take in fronts indefinitely: each is its index, with the descriptors of its socket and its pipe."""
+def accept_fronts(
+    passed: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]", open_guest: Callable[[list[int]], None]
+) -> None:
+    """Take in fronts indefinitely: each is its index, with the descriptors of its socket and its pipe.
+
+    Args:
+        open_guest: takes the descriptors of a model that shares the weights; see `engine.run`.
+    """
     while True:
-        name, descriptors, _, _ = socket.recv_fds(passed, 16, 2)
+        name, descriptors, _, _ = socket.recv_fds(passed, MAX_PACKET_BYTES, MAX_DESCRIPTORS)
         if not name:
             return  # the keeper has gone
+        if name == GUEST:
+            open_guest(list(descriptors))
+            continue
         line = SocketLine(socket.socket(fileno=descriptors[0]), descriptors[1])
         threading.Thread(target=line.read_forever, args=(int(name), inbox), daemon=True).start()

@@ -62,12 +62,14 @@ class Fronts:
 
     Attributes:
         num_steps: steps begun so far, which is the number of the last one.
+        beside: of the models that share weights with this one: a step of one is entered for all, as nobody's request.
     """
 
     def __init__(
         self, control: Callable[[msgspec.Struct], None], pipe: int, ready: Ready, *, num_fronts: int, part_bytes: int
     ) -> None:
         self.num_steps = 0
+        self.beside: list[Fronts] = []
         self._control = control
         self._pipe = pipe
         self._ready = ready
@@ -92,13 +94,14 @@ class Fronts:
         Raises:
             OSError: the keeper has gone.
         """
-        self.num_steps += 1
         began_s = time.monotonic()
-        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
-        self.tell_keeper(step)
-        for index, line in self._lines.items():
-            mine = [id_ for id_ in ids if id_ % self._num_fronts == index]
-            line.announce(msgspec.structs.replace(step, ids=mine))
+        for one in (self, *self.beside):
+            one.num_steps += 1
+            step = StepStarted(number=one.num_steps, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
+            one.tell_keeper(step)
+            for index, line in one._lines.items():
+                mine = [id_ for id_ in ids if id_ % one._num_fronts == index] if one is self else []
+                line.announce(msgspec.structs.replace(step, ids=mine))
 
     def join(self, index: int, line: FrontLine) -> None:
         """Answer a front by this line from now on, and tell it so: only then may it write into its part.

@@ -6,6 +6,7 @@ import queue
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, Result, failed
@@ -26,9 +27,21 @@ if TYPE_CHECKING:
     from service.engine.execution.runner import ModelRunner
     from service.engine.shared_tiers.shared import SharedTiers
 
-    Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
+    OwnMessage = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
 
 logger = logging.getLogger("cenote.engine")
+
+
+@dataclass(slots=True)
+class GuestInbox:
+    """What messages to a model are put into whose loop runs beside another's: at that one's inbox alone is waited."""
+
+    host: "queue.Queue[Inboxed]"
+    loop: "EngineLoop" = field(init=False)
+
+    def put(self, message: "OwnMessage") -> None:
+        """See `queue.Queue.put`."""
+        self.host.put((self.loop, message))
 
 
 class EngineLoop:
@@ -55,18 +68,29 @@ class EngineLoop:
             runner, fronts.begin, scheduler.cache, scheduler.coalescing, scheduler.ready.max_tokens
         )
         self._released: list[int] = []
+        self._beside: list[EngineLoop] = []
 
     def run(self) -> None:
-        """Run indefinitely; the reader thread ends the process."""
-        while True:
-            self.turn()
+        """Run indefinitely, with the models that share the weights a step of each in turn; the reader ends the process.
 
-    def turn(self) -> None:
-        """Answer from kept vectors, then run one step, maybe a moment later with more; without work wait for some."""
+        So one that is flooded keeps another from its next step for no longer than one of its own.
+        """
+        while True:
+            if wait_s := min([one.turn() for one in (self, *self._beside)]):
+                self._wait(wait_s)
+
+    def join(self, other: "EngineLoop") -> None:
+        """Run a model's loop beside this one, by whose inbox its messages come."""
+        everyone = [self._fronts, *self._fronts.beside, other._fronts]
+        for fronts in everyone:
+            fronts.beside = [one for one in everyone if one is not fronts]
+        self._beside.append(other)
+
+    def turn(self) -> float:
+        """Answer from kept vectors, then run one step; without one the seconds to wait for work, or for more of it."""
         self._read_all()
-        while wait_s := self._scheduler.gather_s(time.monotonic()):
-            self._wait(wait_s)
-            self._read_all()
+        if wait_s := self._scheduler.gather_s(time.monotonic()):
+            return self._least(wait_s)
         match self._scheduler.next_step():
             case ForwardStep(batch=batch):
                 began_s = time.perf_counter()
@@ -84,13 +108,17 @@ class EngineLoop:
             case None:
                 if self._released:
                     self._answer(time.perf_counter())
-                self._wait()
+                return self._least(math.inf)
+        return 0.0
+
+    def _least(self, most_s: float) -> float:
+        """Seconds until a look-up is late, at most so many."""
+        return most_s if self._look_ups is None else min(most_s, self._look_ups.wait_s(time.monotonic()))
 
     def _wait(self, most_s: float = math.inf) -> None:
-        """Handle the next message, or wake when a look-up is late, or after `most_s`."""
-        timeout_s = most_s if self._look_ups is None else min(most_s, self._look_ups.wait_s(time.monotonic()))
+        """Handle the next message, or wake after `most_s`."""
         with suppress(queue.Empty):
-            self._handle(self._inbox.get(timeout=None if timeout_s == math.inf else timeout_s))
+            self._handle(self._inbox.get(timeout=None if most_s == math.inf else most_s))
 
     def _read_all(self) -> None:
         """Handle what has come, and answer what is known of it."""
@@ -132,6 +160,10 @@ class EngineLoop:
                 self._fronts.join(index, line)
             case Left(index=index, line=line):
                 self._forget(index, line)
+            case EngineLoop() as other:
+                self.join(other)
+            case (loop, one):
+                loop._handle(one)
 
     def _forget(self, index: int, line: FrontLine) -> None:
         """Drop what a front asked for that has gone; its part of the arena is not read again from here on."""
@@ -214,3 +246,7 @@ class EngineLoop:
         )
         done = StepDone(blocks=blocks_of(vectors), failures=failures, released=released, after=after)
         self._fronts.answer(done, report)
+
+
+if TYPE_CHECKING:
+    Inboxed = OwnMessage | EngineLoop | tuple[EngineLoop, OwnMessage]

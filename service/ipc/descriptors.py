@@ -8,7 +8,9 @@ import socket  # noqa: TID251  # a socket pair
 from collections.abc import Callable, Sequence
 
 MAX_PACKET_BYTES = 64
-MAX_DESCRIPTORS = 2
+MAX_DESCRIPTORS = 4
+GUEST = b"guest"
+"""Packet to an engine: a model that shares its weights comes in, by its socket, pipe, arena and the fronts' socket."""
 
 
 def open_passing() -> tuple[socket.socket, socket.socket]:

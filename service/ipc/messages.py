@@ -84,6 +84,8 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     """The first message: everything the engine needs to know."""
 
     folder: str
+    group: str = ""  # folder of the base and of the adapters that share its weights, where some do
+    place: int = 0  # of its adapter among them
     architecture: str  # which code runs it, as the profile says
     device: str
     dtype: str

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from service.errors import ModelError
+from service.model.adapted import AdaptedLayer, Chosen, adapted_layers
 from service.model.linear.products import PackedProducts
 from service.model.packed.packed_batch import PackedBatch
 from service.model.states import States
@@ -67,16 +68,22 @@ class Backbone:
         placeholder_ids: tokens whose embeddings are replaced by features, by the kind of media that the model takes:
             `image`, `video` (a pair of frames), `audio`.
         patch_size: pixels along one side of a unit of an image's grid.
+        adapted: layers whose weights adapters share, by their names.
+        chosen: whose turn it is there.
     """
 
     width: int
     placeholder_ids: Mapping[str, int] = MappingProxyType({})
     patch_size: int = 1
+    adapted: Mapping[str, AdaptedLayer] = MappingProxyType({})
+    chosen = Chosen()
 
     def __init__(self, stock: PreTrainedModel) -> None:
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = stock.device
         self.dtype = stock.dtype
+        self.adapted = adapted_layers(stock)
+        self.chosen = next((one.chosen for one in self.adapted.values()), Chosen())
 
     @property
     def tower(self) -> Tower | None:

@@ -1,4 +1,4 @@
-"""LoRA, merged into a model that was just loaded: ``W + scale · B @ A``, in float32, once.
+"""LoRA in a model that was just loaded: ``W + scale · B @ A``, in float32, once; or beside weights that several share.
 
 DoRA gives each row of the sum a length: ``magnitude · row / |row|``.
 
@@ -14,7 +14,9 @@ import torch
 from safetensors import safe_open
 
 from service.checkpoint.lora.adapter import Adapter, LoraProduct, joined_adapter
+from service.checkpoint.lora.group import grouped_adapters
 from service.errors import ModelError
+from service.model.adapted import NAME, AdaptedLayer, Chosen, adapted_layer
 
 T = TypeVar("T")
 MOVED = (
@@ -30,7 +32,7 @@ refuses an adapter of it."""
 
 
 def merge_adapter(folder: Path, stock: torch.nn.Module, beside: Collection[str] = ()) -> None:
-    """Change the weights by a checkpoint's adapter; nothing where it has none.
+    """Change the weights by a checkpoint's adapter; nothing where it has none. Those of a group stay beside them.
 
     Args:
         stock: the module whose layers it changes.
@@ -40,6 +42,8 @@ def merge_adapter(folder: Path, stock: torch.nn.Module, beside: Collection[str] 
         ModelError: the adapter changes what the module does not have, or has in another shape.
         CheckpointError: see `read_adapter`.
     """
+    if grouped := grouped_adapters(folder):
+        _attach(grouped, stock)
     if (adapter := joined_adapter(folder)) is None:
         return
     modules, parameters = dict(stock.named_modules()), dict(stock.named_parameters())
@@ -83,7 +87,24 @@ def _tensor(adapter: Adapter, name: str, device: torch.device) -> torch.Tensor:
     return found.to(device, torch.float32)
 
 
-def _add(adapter: Adapter, layer: str, linear: torch.nn.Module, product: LoraProduct) -> None:
+def _attach(adapters: Mapping[int, Adapter], stock: torch.nn.Module) -> None:
+    """Give each layer that one of the adapters changes the factors of all, in the number format of its weight."""
+    modules, chosen = dict(stock.named_modules()), Chosen()
+    for place, adapter in adapters.items():
+        for name, product in adapter.products.items():
+            if (found := _find(modules, name, stock)) is None:
+                continue
+            linear, down, up = _fitting(adapter, name, found, product)
+            layer = adapted_layer(linear) or AdaptedLayer(linear, chosen)
+            setattr(linear, NAME, layer)
+            factors = (down.t().contiguous(), (product.scale * up).t().contiguous())
+            layer.factors[place] = (factors[0].to(linear.weight.dtype), factors[1].to(linear.weight.dtype))
+
+
+def _fitting(
+    adapter: Adapter, layer: str, linear: torch.nn.Module, product: LoraProduct
+) -> tuple[torch.nn.Linear, torch.Tensor, torch.Tensor]:
+    """The layer and A and B, which have to fit it."""
     device = next(linear.parameters()).device
     down, up = (_tensor(adapter, name, device) for name in product.halves)
     if not isinstance(linear, torch.nn.Linear) or (len(up), down.shape[1]) != linear.weight.shape:
@@ -92,9 +113,14 @@ def _add(adapter: Adapter, layer: str, linear: torch.nn.Module, product: LoraPro
             "internal_error",
             f"the adapter has LoRA of {layer} in the shapes {shapes}; its base has no linear layer that fits",
         )
+    return linear, down, up
+
+
+def _add(adapter: Adapter, layer: str, found: torch.nn.Module, product: LoraProduct) -> None:
+    linear, down, up = _fitting(adapter, layer, found, product)
     merged = linear.weight.float() + product.scale * (up @ down)
     if product.magnitude:
-        merged *= (_tensor(adapter, product.magnitude, device).flatten() / merged.norm(dim=1))[:, None]
+        merged *= (_tensor(adapter, product.magnitude, merged.device).flatten() / merged.norm(dim=1))[:, None]
     linear.weight.data.copy_(merged)
 
 

@@ -54,6 +54,11 @@ class Adapter:
     products: Mapping[str, LoraProduct]
     whole: Mapping[str, str]
 
+    @property
+    def is_plain(self) -> bool:
+        """True where all that it does is added to layers' outputs."""
+        return not (self.whole or any(one.magnitude for one in self.products.values()))
+
     def is_of(self, part: str) -> bool:
         """True where it changes what has this part in its name."""
         return any(part in name for name in (*self.products, *self.whole))
@@ -64,13 +69,13 @@ class Adapter:
         return next((name for name in names if f".{name}".endswith(tuple(f".{one}" for one in modules))), None)
 
 
-def joined_adapter(folder: Path) -> Adapter | None:
-    """The adapter of a joined checkpoint; None where it has none.
+def joined_adapter(folder: Path, part: str = JOINED) -> Adapter | None:
+    """The adapter of a joined checkpoint, in a folder of that name; None where it has none.
 
     Raises:
         CheckpointError: see `read_adapter`.
     """
-    place = folder / JOINED
+    place = folder / part
     return read_adapter(place / CONFIG, place / WEIGHTS) if place.is_dir() else None
 
 

@@ -46,14 +46,19 @@ class ModelRunner:
     """
 
     def __init__(
-        self, model: Model, pixels: memoryview, int8_ranges: Mapping[int, Int8Range] = MappingProxyType({})
+        self,
+        model: Model,
+        pixels: memoryview,
+        int8_ranges: Mapping[int, Int8Range] = MappingProxyType({}),
+        place: int = 0,
     ) -> None:
-        """Run `model` on what lies in `pixels`."""
+        """Run `model` on what lies in `pixels`, where adapters share its weights the one at this place."""
+        self._place = place
         self._model = model
         self._backbone = model.backbone
         self._pixels = pixels
-        decoder = model.own_decoder
-        self.prefixes = PrefixCache(0) if decoder is None else decoder.language.prefixes
+        self._decoder = model.own_decoder
+        self.prefixes = PrefixCache(0) if self._decoder is None else self._decoder.language.prefixes
         self.heads = model.heads
         self.device = model.backbone.device
         self._pads = frozenset(model.backbone.placeholder_ids.values())
@@ -76,6 +81,7 @@ class ModelRunner:
         Raises:
             ModelError: a feature is not finite; cached, it would fail every later request for the same media.
         """
+        self._backbone.chosen.place = self._place
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
         if media.dtype is not None:
             raw = torch.from_numpy(np.frombuffer(view, np.uint8).copy())  # the slot is released before these are used
@@ -135,6 +141,9 @@ class ModelRunner:
             plans=[request.plan for request in requests],
             tenants=[request.tenant for request in requests],
         )
+        self._backbone.chosen.place = self._place
+        if self._decoder is not None:
+            self._decoder.language.prefixes = self.prefixes
         return self._model.embed(packed, kinds)
 
     def of(self, found: Found, prompts: Sequence[int]) -> Found:

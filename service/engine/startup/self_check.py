@@ -20,13 +20,18 @@ from service.outputs.ask import OutputAsk
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
 
-def known_answers(model: Model) -> list[NDArray[np.float32]]:
-    """The unit vectors of the model's probes by the stock module's own forward, one by one; a reranker's logits."""
+def known_answers(model: Model, place: int = 0) -> list[NDArray[np.float32]]:
+    """The unit vectors of the model's probes by the stock module's own forward, one by one; a reranker's logits.
+
+    Args:
+        place: of the adapter, where several share the weights.
+    """
+    model.backbone.chosen.place = place
     raw = [model.stock_rows(probe).float() for probe in model.backbone.probes()]
     return [(one if model.own.are_scores else normalize(one, dim=-1)).cpu().numpy() for one in raw]
 
 
-def check_forward(model: Model, answers: Sequence[NDArray[np.float32]]) -> None:
+def check_forward(model: Model, answers: Sequence[NDArray[np.float32]], place: int = 0) -> None:
     """Embed the model's probes packed together and the first alone, and hold them against the stock module's vectors.
 
     Nothing is shared between the two but the weights. Where each token has a vector, the worst counts. Images lie in a
@@ -34,13 +39,14 @@ def check_forward(model: Model, answers: Sequence[NDArray[np.float32]]) -> None:
 
     Args:
         answers: `known_answers` of its stock module.
+        place: that they are of.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
     """
     probes = model.backbone.probes()
     pixels = b"".join(_bytes(probe) for probe in probes)
-    runner = ModelRunner(model, memoryview(pixels))
+    runner = ModelRunner(model, memoryview(pixels), place=place)
     waiting = _waiting(runner, probes, model.own.whole_ask)
     wanted, ours = [*answers, answers[0]], list[NDArray[np.float32]]()
     for batch in (waiting, waiting[:1]):

@@ -98,6 +98,19 @@ class EngineHost(PromptEngine, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class EngineGroup:
+    """Models in one engine: adapters of one base, and the base.
+
+    Attributes:
+        models: their places among those of the service; the engine is that of the first.
+        folder: of the base and the adapters; empty for one model alone.
+    """
+
+    models: tuple[int, ...]
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HostNeeds:
     """Parts of a host.
 
@@ -110,6 +123,7 @@ class HostNeeds:
         forwards: is told how long it took.
         series: count what this front has to do with the model's engines.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
+        group: the models in that engine.
     """
 
     settings: Settings
@@ -123,6 +137,7 @@ class HostNeeds:
     series: ClientSeries
     tower: bytes
     link: FrontLink
+    group: EngineGroup
 
 
 OpenHost = Callable[[HostNeeds], EngineHost]

@@ -85,6 +85,8 @@ class Loaded(ModelMessage, frozen=True, kw_only=True):
     """A model's files have been read; the first front's message is what its engine is started with."""
 
     start: Start
+    host: int
+    """Place of the model in whose engine it runs: its own, or that of one whose weights it shares."""
 
 
 class ProbeResult(ModelMessage, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 
+import msgspec
+
 from service.accounting import stage
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
@@ -50,7 +52,10 @@ class LocalEngine:
         """Return the follower of the engine's life."""
         needs, settings = self._needs, self._needs.settings
         start = start_message(settings, needs.model, needs.engine_threads, needs.link.num_fronts)
-        loaded = Loaded(model=needs.index, start=start)
+        group = needs.group
+        if len(group.models) > 1:
+            start = msgspec.structs.replace(start, group=group.folder, place=group.models.index(needs.index))
+        loaded = Loaded(model=needs.index, start=start, host=group.models[0])
         return EngineFollower(needs.link, self._client, known_answer, loaded, settings.known_answer_s)
 
     def check_open(self, *, is_probe: bool = False) -> None:

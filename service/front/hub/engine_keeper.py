@@ -32,7 +32,7 @@ from service.front.engine_client.front_link import (
     SuspectReport,
 )
 from service.front.hub.engine_lines import EngineLines, HubFront
-from service.front.hub.engine_process import EngineProcess, start_engine
+from service.front.hub.engine_process import EngineProcess, join_engine, start_engine
 from service.front.hub.watchdog import Breaker, Watchdog
 from service.front.served_model import name_of
 from service.ipc.arena import create_shared_file
@@ -65,6 +65,7 @@ class EngineKeeper:
         fronts: of which some may be starting.
 
     Attributes:
+        host: in whose engine's process this one runs: its own, or that of a model whose weights it shares.
         was_ready: a front's health probe has passed once.
         has_failed: there can never be an engine.
     """
@@ -73,6 +74,7 @@ class EngineKeeper:
         self.status = EngineStatus(model=model, state="loading", detail="the model is loading", refusal=RESTARTING)
         self.ready: Ready | None = None
         self.process: subprocess.Popen[bytes] | None = None
+        self.host = self
         self.has_failed = self.was_ready = False
         self._settings = settings
         self._model = model
@@ -199,7 +201,9 @@ class EngineKeeper:
     async def _one_engine(self, start: Start) -> None:
         began_s = time.monotonic()
         with self._lines.open() as theirs:
-            engine = await start_engine(self._name, self.arena, theirs.fileno())
+            lines = self.arena, theirs.fileno()
+            is_own = self.host is self
+            engine = await (start_engine(self._name, *lines) if is_own else self.host.take_in(*lines))
         self.process = engine.process
         engine.channel.send(start)
         try:
@@ -225,6 +229,12 @@ class EngineKeeper:
         finally:
             self._not_ready("the engine is restarting")
             engine.close()
+
+    async def take_in(self, arena: int, fronts: int) -> EngineProcess:
+        """An engine for a model that shares the weights of this one's, once they are loaded. See `join_engine`."""
+        while self._engine is None:
+            await asyncio.sleep(LOOK_S)
+        return await join_engine(self._engine.process, self._lines.passing, arena, fronts)
 
     async def _serve(self, engine: EngineProcess) -> None:
         self._watchdog.silence_s, self._watchdog.step = 0.0, None

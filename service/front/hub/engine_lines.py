@@ -73,6 +73,12 @@ class EngineLines:
         self._fronts = fronts
         self._passing: socket.socket | None = None
 
+    @property
+    def passing(self) -> socket.socket:
+        """By which fronts are handed to the engine that is attached."""
+        assert self._passing is not None  # an engine that is attached was started with the other end
+        return self._passing
+
     def open(self) -> socket.socket:
         """The end of a new engine, by which fronts come in.
 
@@ -104,11 +110,10 @@ class EngineLines:
         self._close()
 
     def _connect(self, front: HubFront) -> None:
-        assert self._passing is not None  # an engine that is attached was started with the other end
         ours, theirs = socket.socketpair()
         reading, writing = open_pipe()
         try:  # the engine first: where the front does not take its ends, the engine sees that they close
-            has_come = pass_descriptors(self._passing, b"%d" % front.index, (theirs.fileno(), writing))
+            has_come = pass_descriptors(self.passing, b"%d" % front.index, (theirs.fileno(), writing))
             if has_come and front.connect(self._model, self.number, (ours.fileno(), reading)):
                 front.links[self._model].engine = self.number
         except OSError:  # the engine has ended; the next one is connected

@@ -4,11 +4,12 @@ import os
 import socket  # noqa: TID251  # a socket pair
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from service.ipc.announcements import Announcements
 from service.ipc.channel import AsyncChannel
+from service.ipc.descriptors import GUEST, pass_descriptors
 from service.ipc.messages import EngineMessage
 
 NUM_SPINS = "15000"
@@ -52,9 +53,37 @@ async def start_engine(name: str, arena_descriptor: int, fronts_descriptor: int)
     Raises:
         OSError: there are no processes or descriptors left.
     """
+    return await _connected(lambda pipe: _start(name, (pipe, arena_descriptor, fronts_descriptor)))
+
+
+async def join_engine(
+    process: subprocess.Popen[bytes], passing: socket.socket, arena_descriptor: int, fronts_descriptor: int
+) -> EngineProcess:
+    """The engine of a model within the process of another's, which has the weights.
+
+    Args:
+        passing: by which that one takes descriptors.
+
+    Raises:
+        OSError: the process has gone, or there are no descriptors left.
+    """
+
+    def join(pipe: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            if not pass_descriptors(passing, GUEST, (theirs.fileno(), pipe, arena_descriptor, fronts_descriptor)):
+                ours.close()
+                raise BlockingIOError("the engine takes no descriptors now")
+        return process, ours
+
+    return await _connected(join)
+
+
+async def _connected(open_lines: Callable[[int], tuple[subprocess.Popen[bytes], socket.socket]]) -> EngineProcess:
+    """An engine, given the descriptor of the pipe that it writes to."""
     announcements = Announcements()
     try:
-        process, ours = _start(name, (announcements.theirs, arena_descriptor, fronts_descriptor))
+        process, ours = open_lines(announcements.theirs)
     except OSError:
         announcements.close()
         raise

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from prometheus_client import generate_latest
 
 from service import metrics
-from service.front.engine_client.front_link import EngineReport
+from service.front.engine_client.front_link import EngineReport, Loaded
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import HubFront
 from service.settings.settings import Settings
@@ -35,6 +35,8 @@ class Hub:
 
     def on_report(self, front: HubFront, message: EngineReport) -> None:
         """Hear what a front says of an engine."""
+        if isinstance(message, Loaded):
+            self.keepers[message.model].host = self.keepers[message.host]
         self.keepers[message.model].on_report(front, message)
 
     async def scrape(self) -> bytes:

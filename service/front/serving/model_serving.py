@@ -144,6 +144,7 @@ class ModelServing:
             series=self._series,
             tower=tower.fingerprint,
             link=shared.link,
+            group=tower.group,
         )
         host = with_shared_vectors(self._open_host(needs), needs)
         uuids = Uuids(shared.uuids, self.name, shared.link.find_uuid)

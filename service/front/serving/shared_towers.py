@@ -3,7 +3,7 @@
 Their engines keep the features in a folder in memory that belongs to the service, unless a disk cache is set, which
 does the same. What names an image's features is the first such model's fingerprint, so each finds what another has
 stored, and takes features that clients got from another. The tier compares the loaded weights once more
-(`tower_digest`).
+(`tower_digest`). Adapters of one base share its whole engine.
 """
 
 import asyncio
@@ -12,15 +12,17 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from service.checkpoint.lora.group import group_folder, has_adapter, shares_base
 from service.checkpoint.tower_files import same_towers
 from service.fairness.threads import in_daemon_thread
+from service.front.engine_client.engine_host import EngineGroup
 from service.front.served_model import ServedModel
 from service.settings.settings import Settings
 
@@ -42,14 +44,16 @@ class SharedTower:
     Attributes:
         fingerprint: names features, instead of the model's own.
         settings: of the model, with the place where its engine shares features.
+        group: the models that share the weights of its base, and it.
     """
 
     fingerprint: bytes
     settings: Settings
+    group: EngineGroup
 
 
 class SharedTowers:
-    """Waits until the files of all models are here, and says which have the same tower.
+    """Waits until the files of all models are here, and says which have the same tower, or the same base.
 
     Args:
         owner: process id of the process that ends last, which the folder is named after.
@@ -66,7 +70,7 @@ class SharedTowers:
     async def join(self, index: int, model: ServedModel, settings: Settings) -> SharedTower:
         """The tower of the model at `index`, once the files of all are here."""
         if self._num_models == 1:
-            return SharedTower(model.fingerprint, settings)
+            return SharedTower(model.fingerprint, settings, EngineGroup((index,)))
         self._joined[index] = (model, settings)
         if len(self._joined) == self._num_models:
             self._all.set()
@@ -86,14 +90,35 @@ class SharedTowers:
         plans = [self._joined[place][1] for place in places]
         first = same_towers([model.checkpoint.folder for model in models])
         first = [one if _agree(plans[one], plans[place]) else place for place, one in enumerate(first)]
+        groups = self._groups()
         towers = {}
         for place in places:
             same = [models[one].name for one in places if first[one] == first[place]]
             settings = plans[place] if len(same) == 1 else self._sharing(plans[place])
-            towers[place] = SharedTower(models[first[place]].fingerprint, settings)
+            towers[place] = SharedTower(models[first[place]].fingerprint, settings, groups[place])
             if place == first[place] and len(same) > 1:
                 logger.info("%s have the same vision tower: an image is encoded once for them", " and ".join(same))
         return towers
+
+    def _groups(self) -> Mapping[int, EngineGroup]:
+        """The models of each model's engine."""
+        alike: dict[Hashable, list[int]] = {}
+        for place, (model, settings) in sorted(self._joined.items()):
+            key = shares_base(model.checkpoint.folder, model.profile.architecture)
+            how = (settings.dtype, settings.device, settings.threads, model.profile.pooling)
+            is_apart = key is None or settings.weights == "int8"
+            alike.setdefault((place,) if is_apart else (how, key), []).append(place)
+        groups: dict[int, EngineGroup] = {}
+        for places in alike.values():
+            folders = [self._joined[place][0].checkpoint.folder for place in places]
+            if len(places) > 1 and any(has_adapter(one) for one in folders):
+                group = EngineGroup(tuple(places), str(group_folder(folders)))
+                names = " and ".join(self._joined[place][0].name for place in places)
+                logger.info("%s share one engine and the weights of their base", names)
+                groups |= dict.fromkeys(places, group)
+            else:
+                groups |= {place: EngineGroup((place,)) for place in places}
+        return groups
 
     def _sharing(self, settings: Settings) -> Settings:
         """The settings with a folder in memory as disk cache, if they name none."""

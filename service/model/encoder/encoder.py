@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional
 
 from cenote_kernels.cpu.encoder import MAX_TOKENS, LayerWeights, NormWeights, ProductWeights, ShortEncoder
+from service.model.adapted import adapted_layer
 from service.model.encoder.stock_weights import StockLayer, StockWeights
 from service.model.linear.linear import Linear, fuse
 from service.model.linear.products import PackedProducts
@@ -40,7 +41,9 @@ class Encoder:
         self._positions = weights.positions.detach()
         self._norm = Norm(weights.norm)
         self.num_in_products = sum(one.weight.numel() for layer in weights.layers for one in layer.products)
-        self._short = _short_encoder(weights) if self.num_in_products <= SHORT_NUMBERS else None
+        is_adapted = any(adapted_layer(one) for layer in weights.layers for one in layer.products)
+        is_small = self.num_in_products <= SHORT_NUMBERS
+        self._short = _short_encoder(weights) if is_small and not is_adapted else None
         self._layers = [EncoderLayer(layer, weights.num_heads, products) for layer in weights.layers]
 
     def forward(self, token_ids: torch.Tensor, positions: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:

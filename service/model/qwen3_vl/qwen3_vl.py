@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
+from service.model.adapted import adapt
 from service.model.backbone import Backbone, Grid, Needs, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
 from service.model.linear.cpu_backend import packed_products, packed_products_of_tower
 from service.model.linear.linear import give_back
-from service.model.linear.products import PackedProducts, torchs
+from service.model.linear.products import TORCHS, PackedProducts, torchs
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
@@ -42,8 +43,8 @@ class Qwen3VL(Backbone):
     def __init__(self, stock: Qwen3VLModel) -> None:
         super().__init__(stock)
         self.stock = stock
-        self.vision = VisionTower(stock)
-        self.language = LanguageModel(stock)
+        self.vision = VisionTower(stock, adapt(TORCHS, stock))
+        self.language = LanguageModel(stock, products=adapt(TORCHS, stock))
         self.width = self.language.hidden_size
         self.placeholder_ids = {"image": stock.config.image_token_id, "video": stock.config.video_token_id}
         self.patch_size = PATCH
@@ -76,9 +77,12 @@ class Qwen3VL(Backbone):
         products = packed_products(self.device, self.dtype)
         if is_in_parts or products is None:
             return None
+        of_tower, products = packed_products_of_tower(self.device, self.dtype), adapt(products, self.stock)
+        if of_tower is not None:
+            of_tower = adapt(of_tower, self.stock)
         del self.language  # it holds the matrices that are about to be given back
         self.language = LanguageModel(self.stock, products=products)
-        if (of_tower := packed_products_of_tower(self.device, self.dtype)) is not None:
+        if of_tower is not None:
             del self.vision
             self.vision = VisionTower(self.stock, of_tower)
             give_back(self.stock.visual)

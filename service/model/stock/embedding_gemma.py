@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 
 from cenote_kernels import scatter
 from service.media.gemma_media import FRAMES_OF_TOKEN
+from service.model.adapted import adapt
 from service.model.backbone import Backbone, Needs, Probe, Tower
 from service.model.linear.cpu_backend import packed_products
 from service.model.linear.products import TORCHS, PackedProducts, Products, pack_modules
@@ -76,6 +77,7 @@ class EmbeddingGemma(Backbone):
         products = packed_products(self.device, self.dtype)
         if products is None or self.dtype != torch.float32:
             return None
+        products = adapt(products, self._language)
         pack_modules(self._language, products)
         self._products = products
         return products

@@ -27,6 +27,7 @@ from transformers import PreTrainedModel, Qwen3Model
 
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
+from service.model.adapted import adapt
 from service.model.backbone import Backbone, Grid, Needs, Probe, StockRun
 from service.model.encoder.encoder import SHORT_THREADS, Encoder
 from service.model.encoder.stock_weights import stock_weights
@@ -91,7 +92,7 @@ class TextEncoder(Backbone):
         if self.is_packed:
             self._config._attn_implementation = PACKED
         is_ours = isinstance(stock, Qwen3Model) and _is_plain(stock.config) and not masks_tokens
-        self.language = LanguageModel(cast(Qwen3Model, stock)) if is_ours else None
+        self.language = LanguageModel(cast(Qwen3Model, stock), products=adapt(TORCHS, stock)) if is_ours else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: Products = TORCHS
@@ -131,6 +132,7 @@ class TextEncoder(Backbone):
         products = packed_products(self.device, self.dtype)
         if products is None:
             return None
+        products = adapt(products, self._whole or self.stock)
         if self.language is not None:
             self.language = None  # it holds the matrices that are about to be given back
             self.language = LanguageModel(cast(Qwen3Model, self.stock), products=products)

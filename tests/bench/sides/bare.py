@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from service.engine.engine import load
+from service.engine.engine import Loading, load_weights, serve
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.cpu_tuning import keep_cores
@@ -53,7 +53,7 @@ class BareForward:
         self._pixels = mmap.mmap(-1, PIXEL_BYTES)
         self._end = 0
         start = start_message(self._settings, self._reader.model, num_threads, 1)
-        self._runner, *_ = load(start, memoryview(self._pixels))
+        self._runner, _ = serve(Loading(start), memoryview(self._pixels), load_weights(start))
         keep_cores(num_threads)
         self._ready: dict[str, Ready] = {}
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +29,20 @@ from tests.models.folders.bases import made
 from tests.models.quantized.formats import WEIGHTS, nf4, plain_checkpoint
 from tests.models.reranker.checkpoints import make_judge
 from tests.models.served import Served, load
-from tests.models.text.checkpoints import RECIPES, make_checkpoint, reference
+from tests.models.text.checkpoints import RECIPES, reference
 from tests.models.text.texts import PAIRS, TEXTS
 
 SOME = list(TEXTS[:16])
 Base = Callable[[str], Path]
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
-    """A checkpoint of a text family."""
-    return cache(lambda name: make_checkpoint(name, tmp_path_factory.mktemp(name) / "base"))
-
-
-def trained(base: Path, folder: Path, kind: Any = AutoModel, **keys: Any) -> tuple[Path, Path]:
+def trained(base: Path, folder: Path, kind: Any = AutoModel, *, seed: int = 11, **keys: Any) -> tuple[Path, Path]:
     """An adapter as peft saves it, with drawn weights, and the base with it merged by peft."""
     model = kind.from_pretrained(base, dtype=torch.float32)
     model.name_or_path = str(base)
     said = {"r": 4, "lora_alpha": 6, "target_modules": "all-linear", **keys}
     adapted: Any = get_peft_model(model, LoraConfig(**said))
-    generator = torch.Generator().manual_seed(11)
+    generator = torch.Generator().manual_seed(seed)
     for name, parameter in adapted.named_parameters():
         if parameter.requires_grad and "lora_magnitude" not in name:
             parameter.data += torch.randn(parameter.shape, generator=generator) * 0.1

@@ -1,5 +1,6 @@
 """The engine's loop in the test's own thread: what goes in, what comes out, and a runner that fails on demand."""
 
+import math
 import queue
 from typing import Any
 
@@ -98,8 +99,12 @@ class LoopRig:
         self.inbox.put(Submit(requests=list(requests)))
 
     def turn(self, times: int = 1) -> None:
+        """A step, or a message where there is none to run."""
         for _ in range(times):
-            self.loop.turn()
+            while 0 < (wait_s := self.loop.turn()) < math.inf and self.scheduler.ready:
+                self.loop._wait(wait_s)
+            if wait_s:
+                self.loop._wait(wait_s)
 
     def run(self, *requests: Request) -> StepDone:
         """The only answer to requests that come together and have no images."""

@@ -81,7 +81,7 @@ async def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_starte
     monkeypatch.setattr(engine_keeper, "LOAD_S", LOAD_S)
     num_stuck, front, pids = counted("cenote_engine_stuck_total"), Front(), list[int]()
     keeper = EngineKeeper(Settings(**NAMED), 0, [front], 1)
-    keeper.on_report(front, Loaded(model=0, start=START))
+    keeper.on_report(front, Loaded(model=0, start=START, host=0))
     while len(pids) < 2:
         await asyncio.sleep(0.01)
         if keeper.process is not None and keeper.process.pid not in pids:
