@@ -23,10 +23,12 @@ OF_FRONTS = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json"),
     *("chat_template.jinja", "chat_template.json"),
 )
-"""Files that no engine reads but of the models below."""
-READS_TOKENIZER = ("text_judge", "hybrid", "qwen3_vl_reranker")
-APART = ("late_qwen3_vl", "late_vlm", "colqwen2", "colmodernvbert", "two_tower", "image_tower", "clap", "static")
-"""Architectures that are merged: with a layer beside the stock module, or a part that is read and not called."""
+"""Files that the engines of these do not read."""
+SHARED = (
+    *("text_encoder", "projected", "colbert", "splade", "qwen3_vl"),
+    *("stock_vlm_plain", "stock_vlm_mrope", "stock_vlm_mrope_of_image"),
+)
+"""Architectures of which it is proven; others may have a layer beside the stock module, or read one's weight."""
 
 
 def shares_base(folder: Path, architecture: str) -> Hashable | None:
@@ -37,10 +39,9 @@ def shares_base(folder: Path, architecture: str) -> Hashable | None:
     """
     name = architecture.partition(":")[0]
     adapter = joined_adapter(folder)
-    if name in APART or (adapter is not None and not adapter.is_plain):
+    if name not in SHARED or (adapter is not None and not adapter.is_plain):
         return None
-    free = () if name in READS_TOKENIZER else OF_FRONTS
-    own = {name: path for name, path in _files(folder).items() if path.name not in free}
+    own = {name: path for name, path in _files(folder).items() if path.name not in OF_FRONTS}
     return architecture, *((name, _content(path)) for name, path in sorted(own.items()))
 
 
