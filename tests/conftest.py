@@ -32,7 +32,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
 
 
-gc.disable()
+def pytest_sessionstart() -> None:
+    """Collect no garbage while the tests are imported."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
