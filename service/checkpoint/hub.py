@@ -86,11 +86,7 @@ def split_task(model: str) -> tuple[str, str]:
 
 
 def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
-    """Resolve `--model` to files, downloading a hub id that is not here yet.
-
-    Raises:
-        CheckpointError: no such folder, no such repository, or no network.
-    """
+    """Resolve `--model` to files, downloading a hub id that is not here yet."""
     if model in BUILTINS:
         return _checked(Checkpoint(model, BUILTINS[model], None))
     name, (model, task) = canonical_name(model), split_task(model)

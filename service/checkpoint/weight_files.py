@@ -35,14 +35,9 @@ QUANTIZED_FILES = {"quantize_config.json": "GPTQ", "quant_config.json": "AWQ"}
 
 
 def check_weights(folder: Path) -> None:
-    """Refuse weights that would be loaded in part, or wrongly.
+    """Refuse weights that would be loaded in part, or wrongly: with an adapter beside them, or quantized otherwise.
 
-    Args:
-        folder: the checkpoint; one without any weights passes, which `find_checkpoint` refuses.
-
-    Raises:
-        CheckpointError: an adapter stands beside them, they are quantized in a way that is not read, a file is
-            missing, or one is cut short.
+    A folder without any passes, which `find_checkpoint` refuses.
     """
     _refuse_adapter(folder)
     how = read_quantization(folder)
@@ -61,11 +56,7 @@ def check_weights(folder: Path) -> None:
 
 
 def read_matrices(folder: Path, how: Quantization) -> tuple[dict[str, Matrix], dict[str, StoredTensor]]:
-    """See `find_matrices`.
-
-    Raises:
-        CheckpointError: no matrix is quantized, or see there.
-    """
+    """See `find_matrices`; one has to be quantized."""
     headers = {path: read_header(path) for path in list_weight_files(folder)}
     tensors = {name: StoredTensor(path, name, one) for path, header in headers.items() for name, one in header.items()}
     matrices, others = find_matrices(tensors, how)
@@ -84,11 +75,7 @@ def check_plain(path: Path, name: str, tensor: Mapping[str, Any]) -> None:
 
 
 def list_weight_files(folder: Path) -> list[Path]:
-    """Files that are loaded: the single one, or those that the index names.
-
-    Raises:
-        CheckpointError: the index is damaged, or a file that it names is missing.
-    """
+    """Files that are loaded: the single one, or those that the index names."""
     if (folder / SINGLE).is_file():
         return [folder / SINGLE]
     if not (folder / INDEX).is_file():
@@ -103,11 +90,7 @@ def list_weight_files(folder: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Tensors of a safetensors file by name: `dtype`, `shape` and `data_offsets`.
-
-    Raises:
-        CheckpointError: it is none, or is shorter than its header says.
-    """
+    """Tensors of a safetensors file by name: `dtype`, `shape` and `data_offsets`."""
     num_bytes = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

@@ -99,11 +99,7 @@ class SocketLine:
 def accept_fronts(
     passed: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]", open_guest: Callable[[list[int]], None]
 ) -> None:
-    """Take in fronts indefinitely: each is its index, with the descriptors of its socket and its pipe.
-
-    Args:
-        open_guest: takes the descriptors of a model that shares the weights; see `engine.run`.
-    """
+    """Take in fronts indefinitely, each its index with its socket and pipe; for `open_guest` see `engine.run`."""
     while True:
         name, descriptors, _, _ = socket.recv_fds(passed, MAX_PACKET_BYTES, MAX_DESCRIPTORS)
         if not name:

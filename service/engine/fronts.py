@@ -89,10 +89,7 @@ class Fronts:
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
         """Number and announce a step that is about to run: to the keeper, and to each front its own requests in it.
 
-        A front has to know of those without its requests that earlier ones are over.
-
-        Raises:
-            OSError: the keeper has gone.
+        A front has to know of those without its requests that earlier ones are over. OSError: the keeper has gone.
         """
         began_s = time.monotonic()
         for one in (self, *self.beside):

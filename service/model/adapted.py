@@ -25,11 +25,7 @@ NAME = "adapted"
 
 @dataclass(slots=True)
 class Chosen:
-    """The model whose turn it is, among those that share weights.
-
-    Attributes:
-        place: of its adapter.
-    """
+    """The model whose turn it is, among those that share weights, by the place of its adapter."""
 
     place: int = 0
 
@@ -77,11 +73,7 @@ def places_of(layers: Mapping[str, AdaptedLayer]) -> set[int]:
 
 
 def check_called(layers: Mapping[str, AdaptedLayer]) -> None:
-    """Pass if the stock module has called each layer: one whose weight it reads by itself would have no factors.
-
-    Raises:
-        ModelError: there is such a layer.
-    """
+    """Pass if the stock module has called each layer. ModelError: one whose weight it reads itself has no factors."""
     if missed := next((name for name, one in layers.items() if not one.is_called), None):
         raise ModelError(
             "internal_error",
@@ -105,12 +97,7 @@ def adapt(products: P, stock: torch.nn.Module) -> P:
 
 
 class AdaptedProduct(PackedProduct):
-    """A product, to whose outputs the factors of the layers are added that are in its weight.
-
-    Args:
-        product: with the base's weight.
-        parts: the outputs of each layer.
-    """
+    """The base's product, to whose outputs the factors of the layers are added that are in its weight."""
 
     def __init__(self, product: Product, parts: Sequence[tuple[slice, AdaptedLayer]]) -> None:
         self.num_outputs = product.num_outputs

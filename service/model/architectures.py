@@ -338,11 +338,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
 def load_model(
     architecture: str, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
 ) -> Model:
-    """Load a checkpoint; a `dtype` of None is its own.
-
-    Args:
-        architecture: a profile's; `text_encoder:NAME` has the class that loads the weights.
-    """
+    """Load a checkpoint; a `dtype` of None is its own, and `text_encoder:NAME` has the class that loads the weights."""
     name, _, model_class = architecture.partition(":")
     if name not in ARCHITECTURES:
         raise ValueError(f"no code runs the architecture {architecture}")

@@ -124,9 +124,5 @@ class Backbone:
         raise NotImplementedError
 
     def prepack(self) -> PackedProducts | None:
-        """Bring matrices into the layout of the processor's products; the stock forward may not be run any more.
-
-        Returns:
-            The products; None where nothing was changed.
-        """
+        """Bring matrices into the layout of the products that it gives, if any; the stock forward may not run after."""
         return None

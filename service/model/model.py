@@ -76,11 +76,7 @@ class Model:
         return self.own.stock_rows(self.backbone.stock_run(probe))
 
     def prepack(self) -> bool:
-        """Bring matrices into the layout of the processor's products; the stock forward may not be run any more.
-
-        Returns:
-            Whether it did.
-        """
+        """Bring matrices into the processor's layout, or return False; the stock forward may not be run any more."""
         products = self.backbone.prepack()
         if products is not None:
             for head in self.heads.values():

@@ -33,9 +33,6 @@ class Dispatcher:
         sockets: bound, and not yet listening.
         fronts: of which some may be starting.
         rule: who may have a connection, of all fronts; what it says goes along.
-
-    Attributes:
-        is_listening: connections are accepted.
     """
 
     def __init__(self, sockets: Sequence[socket.socket], fronts: Sequence[FrontProcess], rule: PeerRule) -> None:
@@ -49,11 +46,7 @@ class Dispatcher:
         self._is_retrying = False
 
     def listen(self) -> None:
-        """Accept connections from now on.
-
-        Raises:
-            OSError: another program has begun to listen there.
-        """
+        """Accept connections from now on. OSError: another program has begun to listen there."""
         self.is_listening = True
         for one in self._sockets:
             one.listen(BACKLOG)

@@ -39,13 +39,7 @@ EXIT_S = 10.0
 
 
 class MainProcess:
-    """Runs fronts and their engine until a signal.
-
-    Args:
-        settings: of the service.
-        bound: sockets of its address, not yet listening.
-        num_fronts: to run.
-    """
+    """Runs fronts and their engine until a signal; `bound` are sockets of its address, not yet listening."""
 
     def __init__(self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int) -> None:
         allow_descriptors(settings.max_connections)
@@ -64,11 +58,7 @@ class MainProcess:
         self._has_failed = False
 
     async def run(self) -> int:
-        """Serve until a signal; the exit code: 0 after a drain, 1 where it could not start.
-
-        Raises:
-            ListenError: another program has begun to listen at the address.
-        """
+        """Serve until a signal; 0 after a drain, 1 where it could not start. ListenError: the address is not free."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._on_terminate, number)

@@ -45,7 +45,6 @@ class Adapter:
     """An adapter.
 
     Attributes:
-        path: its weights.
         products: by the layer's name in the model that it was trained on.
         whole: names of tensors that take a parameter's place, by that parameter's.
     """
@@ -70,11 +69,7 @@ class Adapter:
 
 
 def joined_adapter(folder: Path, part: str = JOINED) -> Adapter | None:
-    """The adapter of a joined checkpoint, in a folder of that name; None where it has none.
-
-    Raises:
-        CheckpointError: see `read_adapter`.
-    """
+    """The adapter of a joined checkpoint, in a folder of that name; None where it has none."""
     place = folder / part
     return read_adapter(place / CONFIG, place / WEIGHTS) if place.is_dir() else None
 
@@ -85,15 +80,11 @@ def chosen_task(place: Path) -> str:
 
 
 def read_adapter(config: Path, weights: Path, task: str = "") -> Adapter:
-    """An adapter, by its headers.
+    """An adapter, by its headers: LoRA or DoRA of linear layers, and parameters as a whole, as its settings name them.
 
     Args:
         task: whose tensors are meant of those that have a task in their names, the others' are passed over; empty: as
             a link beside the config says.
-
-    Raises:
-        CheckpointError: it is more than LoRA or DoRA of linear layers and parameters as a whole, has tensors that its
-            settings do not name, or lacks one; or a file is damaged.
     """
     task = task or chosen_task(config.parent)
     settings, header = LoraSettings.of(read_object(config), config), read_header(weights)

@@ -23,11 +23,7 @@ SENTENCE = ("modules.json", "config_sentence_transformers.json", "sentence_*_con
 
 
 def base_of(folder: Path) -> tuple[str, str | None] | None:
-    """The base's name or folder, and its revision, of an adapter; None: it is none.
-
-    Raises:
-        CheckpointError: it is one, and cannot be merged; or a file is damaged.
-    """
+    """The base's name or folder, and its revision, of an adapter that can be merged; None: it is none."""
     if not (folder / ADAPTER).is_file() or not (folder / ADAPTER_WEIGHTS).is_file():
         return None
     read_adapter(folder / ADAPTER, folder / ADAPTER_WEIGHTS)
@@ -51,14 +47,7 @@ def join_task(base: Path, task: str) -> Path:
 
 
 def join(adapter: Path, base: Path, task: str = "") -> Path:
-    """A folder of links to both; see `linked_folder`.
-
-    Args:
-        task: one of several that the adapter's file may have.
-
-    Raises:
-        CheckpointError: it cannot be written, or the base lacks files or is an adapter itself.
-    """
+    """A folder of links to both, see `linked_folder`; `task` is one of several that the adapter's file may have."""
     if (base / ADAPTER).is_file():
         raise CheckpointError(f"{base} has {ADAPTER} too, and is the base of the adapter {adapter}: one is merged")
     weights = list_weight_files(base)

@@ -36,23 +36,14 @@ MERGE_IT = "Merge it with peft (`merge_and_unload`, then `save_pretrained`) and 
 
 @dataclass(frozen=True, slots=True)
 class LoraSettings:
-    """What an adapter says of its layers; names are those of the model that it was trained on.
-
-    Attributes:
-        said: adapter_config.json, checked.
-        path: of it, for errors.
-    """
+    """What adapter_config.json, checked, says of layers, by the names of the model that it was trained on."""
 
     said: Mapping[str, Any]
     path: Path
 
     @classmethod
     def of(cls, said: Mapping[str, Any], path: Path) -> "LoraSettings":
-        """Check the keys.
-
-        Raises:
-            CheckpointError: one makes the adapter another kind than plain LoRA or DoRA, or is not known.
-        """
+        """Check the keys: none makes the adapter another kind than plain LoRA or DoRA, and each is known."""
         check_keys(path, {key: one for key, one in said.items() if one is not False}, (*READ, *FIXED, *FREE))
         for key, values in FIXED.items():
             if said.get(key) not in EMPTY and said[key] not in values:
@@ -71,22 +62,14 @@ class LoraSettings:
         return self.said.get("use_dora") is True
 
     def rank(self, layer: str) -> int:
-        """Inner size of a layer's product.
-
-        Raises:
-            CheckpointError: it is no positive integer.
-        """
+        """Inner size of a layer's product, a positive integer."""
         value = self._number("rank_pattern", "r", layer)
         if type(value) is not int or value < 1:
             raise CheckpointError(f"{self.path} has r {value!r}; a positive integer is needed")
         return value
 
     def scale(self, layer: str) -> float:
-        """By what ``B @ A`` is multiplied.
-
-        Raises:
-            CheckpointError: the files have no such numbers.
-        """
+        """By what ``B @ A`` is multiplied."""
         rank, alpha = self.rank(layer), self._number("alpha_pattern", "lora_alpha", layer)
         if type(alpha) not in (int, float):
             raise CheckpointError(f"{self.path} has lora_alpha {alpha!r}; a number is needed")

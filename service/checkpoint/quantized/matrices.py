@@ -81,14 +81,9 @@ OF_ACTIVATIONS = (
 def find_matrices(
     tensors: Mapping[str, StoredTensor], how: Quantization
 ) -> tuple[dict[str, Matrix], dict[str, StoredTensor]]:
-    """Quantized matrices by the name of their weight, and all other tensors that a model may read.
+    """Quantized matrices by the name of their weight, and all other tensors of a checkpoint that a model may read.
 
-    Args:
-        tensors: of a checkpoint, by name.
-
-    Raises:
-        CheckpointError: one lacks a part, has it in another form than the settings say, or is quantized though they
-            say that it is not.
+    Refused is also one that is quantized though the settings say that it is not.
     """
     roles = ROLES[how.method]
     first = next(iter(roles.values()))

@@ -73,11 +73,7 @@ class _Method:
 
 
 def read_quantization(folder: Path) -> Quantization | None:
-    """How a checkpoint's weights are quantized, or None.
-
-    Raises:
-        CheckpointError: by a method, or with a key or a value, that is not supported; or config.json is damaged.
-    """
+    """How a checkpoint's weights are quantized, or None."""
     path = folder / "config.json"
     config = (read_object(path) if path.exists() else {}).get(KEY) or {}
     if not config:

@@ -112,13 +112,9 @@ class EncoderCache(Generic[T]):
         num_uses: int = 1,
         seconds: float = 0.0,
     ) -> bool:
-        """Keep features that are worth it; with room to spare all are. They take the place of others under `key`.
+        """Keep features that are worth it, in either tier, or return False; with room to spare all are.
 
-        Args:
-            cost: of making them again; in proportion to their bytes when not given.
-
-        Returns:
-            Whether they are kept, in either tier.
+        They take the place of others under `key`. The `cost` of making them again is their bytes when not given.
         """
         self.has_changed = True
         if key in self.device.entries:

@@ -98,9 +98,6 @@ class TokenCeiling:
     """Most tokens of a batch: the setting, or less where the device had no memory for so many.
 
     It falls at once and rises slowly, as congestion windows do.
-
-    Attributes:
-        max_tokens: the setting; the ceiling never exceeds it.
     """
 
     def __init__(self, max_tokens: int) -> None:
@@ -122,11 +119,7 @@ class TokenCeiling:
 
 
 class Isolation:
-    """Runs batches on a model that may fail on any of them.
-
-    Attributes:
-        ceiling: most tokens of a batch.
-    """
+    """Runs batches on a model that may fail on any of them."""
 
     def __init__(
         self,
@@ -145,11 +138,7 @@ class Isolation:
         self._quarantine = Quarantine()
 
     def embed(self, batch: "Batch") -> Sequence[Result]:
-        """Run a batch, in halves where it fails. Content in quarantine never reaches the model.
-
-        Returns:
-            A result for each request of each prompt, the coalesced ones included.
-        """
+        """Run a batch, in halves where it fails, but nothing in quarantine; the results are of coalesced ones too."""
         if self._quarantine.until_s:
             now_s = time.monotonic()
             held = [waiting for waiting in batch if self._quarantine.holds(prompt_digest(waiting.request), now_s)]
@@ -173,11 +162,7 @@ class Isolation:
         return [*self.embed(batch[:half]), *self.embed(batch[half:])]
 
     def finish(self, found: "Found", batch: "Batch") -> Sequence[Result]:
-        """Make of raw rows, fresh or kept ones, what each request asks for.
-
-        Args:
-            batch: the requests, coalesced ones by themselves.
-        """
+        """Make of raw rows, fresh or kept ones, what each request of a batch asks for, coalesced ones by themselves."""
         requests, heads = [waiting.request for waiting in batch], self._runner.heads
         try:
             results: list[Result] = []

@@ -34,12 +34,7 @@ class BatchDelay:
         self._is_burst = False
 
     def ended(self, num_answered: int, num_left: int, seconds: float, now_s: float) -> None:
-        """A forward has ended, and its answers were sent.
-
-        Args:
-            seconds: that it took.
-            now_s: on any monotonic clock.
-        """
+        """A forward has ended that took `seconds`, and its answers were sent; `now_s` is on any monotonic clock."""
         self._num_expected = num_answered + num_left if num_answered > 1 or num_left else 0
         self._num_first, self._is_first, self._is_burst = None, True, False
         self._most_s = min(MAX_WAIT_S, seconds * self._share)

@@ -67,11 +67,7 @@ class Scheduler(Generic[T]):
         self._answered_last = False
 
     def add(self, request: Request, now_s: float) -> list[int]:
-        """Take a request in.
-
-        Returns:
-            Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
-        """
+        """Take a request in; return the starts of its slots where features or vector are kept already or under way."""
         if request.deadline_s < self._next_deadline_s:
             self._next_deadline_s = request.deadline_s
         if not request.media:
@@ -89,14 +85,7 @@ class Scheduler(Generic[T]):
         return unneeded
 
     def expire(self, now_s: float) -> list[int]:
-        """Drop requests whose deadline has passed; the front has answered them.
-
-        Args:
-            now_s: on the clock of `Request.deadline_s`.
-
-        Returns:
-            Starts of pixel slots that are no longer needed.
-        """
+        """Drop requests past their deadline, which the front has answered; return starts of slots no longer needed."""
         if now_s < self._next_deadline_s:
             return []
         everyone = (one.request for waiting in self._waiting() for one in waiting.group)
@@ -144,11 +133,7 @@ class Scheduler(Generic[T]):
         return released
 
     def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
-        """Drop the requests that wait for an image that could not be encoded.
-
-        Returns:
-            These requests, and the starts of pixel slots that are no longer needed, this image's included.
-        """
+        """Drop and return the requests that wait for an image that failed, and the starts of slots no longer needed."""
         failed = list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
         return [one for waiting in failed for one in waiting.group], self._forget(set(failed))
 
@@ -158,15 +143,7 @@ class Scheduler(Generic[T]):
         return self._forget({waiting for waiting in self._waiting() if not waiting.leave(gone)})
 
     def forget_front(self, is_its_request: Callable[[int], bool], is_its_slot: Callable[[int], bool]) -> list[int]:
-        """Drop the requests and the slots of a front that has gone.
-
-        Args:
-            is_its_request: by id.
-            is_its_slot: by start.
-
-        Returns:
-            Starts of slots that are no longer needed, its own among them.
-        """
+        """Drop requests, by id, and slots, by start, of a front that has gone; return starts not needed any more."""
         everyone = [one.request.id for waiting in self._waiting() for one in waiting.group]
         released = self.abandon([id_ for id_ in everyone if is_its_request(id_)])
         self.images.drop_slots(is_its_slot)

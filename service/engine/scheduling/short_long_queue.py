@@ -20,11 +20,7 @@ SHORT_SHARE = 8
 
 
 class ShortLongQueue(Generic[T]):
-    """Two fair queues.
-
-    Attributes:
-        max_tokens: most tokens of a batch; a single longer request still runs, alone.
-    """
+    """Two fair queues. A batch has at most `max_tokens`; a single longer request still runs, alone."""
 
     def __init__(self, max_batch_tokens: int, max_batch_requests: int) -> None:
         self.max_tokens = max_batch_tokens

@@ -42,11 +42,7 @@ class WantedImages(Generic[T]):
         return bool(self._encodable)
 
     def want(self, waiting: Waiting[T], index: int, media: Media) -> list[int]:
-        """Give a request an image's features, or let it wait for them.
-
-        Returns:
-            The start of the image's slot, where its pixels are not needed.
-        """
+        """Give a request an image's features, or let it wait; return a slot's start whose pixels are not needed."""
         own = [media.slot.start] if media.slot else []
         if (features := self.cache.get(media.key)) is not None:
             waiting.features[index] = features
@@ -126,11 +122,7 @@ class WantedImages(Generic[T]):
         return list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
 
     def found(self, key: bytes, features: T, num_bytes: int) -> tuple[list[Waiting[T]], list[int]]:
-        """Take features that a shared tier had.
-
-        Returns:
-            The requests that waited for it, and the start of its slot, if it had pixels.
-        """
+        """Take features that a shared tier had; return who waited for it, and its slot's start, if it had pixels."""
         encode = self._encodes.get(key)
         if encode is None:
             return [], []

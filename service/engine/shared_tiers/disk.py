@@ -22,11 +22,7 @@ class DiskTier:
     """A `SharedTier` in a folder. A disk that fails, or is locked by others for too long, is left alone for a while."""
 
     def __init__(self, folder: Path, max_bytes: int, *, lock_s: float = LOCK_S) -> None:
-        """Keep at most `max_bytes` below `folder`; wait at most `lock_s` for its lock.
-
-        Raises:
-            OSError: the folder cannot be used.
-        """
+        """Keep at most `max_bytes` below `folder`; wait at most `lock_s` for its lock. OSError: it cannot be used."""
         self._folder = DiskFolder(folder / FOLDER, max_bytes, lock_s)
         if not self._folder.is_counted:
             logger.warning(

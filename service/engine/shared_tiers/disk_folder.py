@@ -106,11 +106,7 @@ class DiskFolder:
             return num_evicted
 
     def remove(self, name: str) -> None:
-        """Remove what stands under a name, whatever it is.
-
-        Raises:
-            TimeoutError: another process keeps the lock.
-        """
+        """Remove what stands under a name, whatever it is. TimeoutError: another process keeps the lock."""
         with self._locked() as lock:
             with suppress(OSError):
                 self._file(name).unlink()

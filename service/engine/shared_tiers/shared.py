@@ -42,9 +42,6 @@ class SharedTier(Protocol):
     """Bytes by name, on a disk or a server. Used by two threads at once; nothing is raised, what fails is a miss.
 
     Whatever `get` gives is then counted as a hit, or refused.
-
-    Attributes:
-        counts: of what has happened.
     """
 
     @property

@@ -71,11 +71,7 @@ def use_int8(model: Model) -> None:
 
 
 def check_int8(language: LanguageModel, int8: LanguageModel) -> float:
-    """The least cosine between float32 and int8 over known prompts.
-
-    Raises:
-        ModelError: it is under 0.99, or no number.
-    """
+    """The least cosine between float32 and int8 over known prompts. ModelError: it is under 0.99, or no number."""
     batch = known_prompts(language.embed_tokens.num_embeddings, NUM_PROMPTS)
     ours, want = (decoder.forward(batch, last_only=True) for decoder in (int8, language))
     least = float(torch.nn.functional.cosine_similarity(ours, want, dim=-1).min())

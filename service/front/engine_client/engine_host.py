@@ -31,11 +31,7 @@ class PromptEngine(Protocol):
     """
 
     def check_open(self, *, is_probe: bool = False) -> None:
-        """Pass when it may be asked.
-
-        Raises:
-            UnavailableError: there is no engine, or its health probe has not passed yet.
-        """
+        """Pass when it may be asked. UnavailableError: there is no engine, or its health probe has not passed yet."""
         ...
 
     async def run(
@@ -73,11 +69,7 @@ class Keeper(Protocol):
         ...
 
     async def run(self) -> None:
-        """Keep them until `end`, or cancelled.
-
-        Raises:
-            EngineBrokenError: there can never be one.
-        """
+        """Keep them until `end`, or cancelled. EngineBrokenError: there can never be one."""
         ...
 
     def end(self) -> None:

@@ -94,12 +94,9 @@ class LocalEngine:
             raise
 
     async def _check_in_time(self, prompts: Collection[Prompt], asks: Asks, caller: Caller) -> None:
-        """Pass if prompts may be done by the caller's deadline.
+        """Pass if prompts may be done by the caller's deadline; else DeadlineError.
 
         Those with media do not count, since their vectors may be kept, nor those that are looked up.
-
-        Raises:
-            DeadlineError: they cannot be.
         """
         texts = [prompt for prompt in prompts if not prompt.placeholders and prompt.plan.needs_forward]
         forwards = self._needs.forwards
@@ -165,11 +162,7 @@ class LocalEngine:
 def results_of(
     ends: Mapping[int, Prompt | ServiceError], pending: Mapping[int, Pending], *, per_item: bool
 ) -> list[InputResult]:
-    """Every input's result, once `all_settled` is.
-
-    Raises:
-        ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
-    """
+    """Every input's result, once `all_settled` is; raises the first error, unless `per_item`, or what concerns all."""
     results: list[InputResult] = []
     for index, end in ends.items():
         if isinstance(end, ServiceError):

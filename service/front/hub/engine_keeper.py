@@ -159,11 +159,7 @@ class EngineKeeper:
             front.tell(EngineBroken(model=self._model, reason=reason))
 
     async def _run(self, start: Start) -> None:
-        """Keep an engine running until cancelled.
-
-        Raises:
-            EngineBrokenError: it cannot start at all.
-        """
+        """Keep an engine running until cancelled. EngineBrokenError: it cannot start at all."""
         breaker = Breaker(BREAKER_DEATHS)
         backoff_s = MIN_BACKOFF_S
         while True:

@@ -28,12 +28,7 @@ class EngineLink:
 
 
 class HubFront(Protocol):
-    """A front, as the hub sees it.
-
-    Attributes:
-        index: its place among all.
-        is_serving: it takes requests.
-    """
+    """A front, as the hub sees it."""
 
     index: int
     is_serving: bool
@@ -57,10 +52,7 @@ class HubFront(Protocol):
 
 
 class EngineLines:
-    """Connects the fronts with one engine after the other.
-
-    Args:
-        fronts: of which some may be starting.
+    """Connects the fronts, of which some may be starting, with one engine after the other.
 
     Attributes:
         number: of the engine that is attached, or was last.
@@ -80,11 +72,7 @@ class EngineLines:
         return self._passing
 
     def open(self) -> socket.socket:
-        """The end of a new engine, by which fronts come in.
-
-        Raises:
-            OSError: there are no descriptors left.
-        """
+        """The end of a new engine, by which fronts come in. OSError: there are no descriptors left."""
         self._close()
         self._passing, theirs = open_passing()
         return theirs

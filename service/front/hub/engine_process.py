@@ -26,13 +26,7 @@ def engine_environ(environ: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class EngineProcess:
-    """A new engine, which waits for `Start`, and our ends of its lines.
-
-    Attributes:
-        process: of its own group.
-        channel: what both say.
-        announcements: what it is about to run.
-    """
+    """A new engine, which waits for `Start`, and our ends of its lines: of messages, and of what it is about to run."""
 
     process: subprocess.Popen[bytes]
     channel: AsyncChannel[EngineMessage]
@@ -45,24 +39,14 @@ class EngineProcess:
 
 
 async def start_engine(name: str, arena_descriptor: int, fronts_descriptor: int) -> EngineProcess:
-    """A new engine.
-
-    Args:
-        fronts_descriptor: its end of the socket by which fronts come in.
-
-    Raises:
-        OSError: there are no processes or descriptors left.
-    """
+    """A new engine, with its end of the socket by which fronts come in. OSError: no processes or descriptors left."""
     return await _connected(lambda pipe: _start(name, (pipe, arena_descriptor, fronts_descriptor)))
 
 
 async def join_engine(
     process: subprocess.Popen[bytes], passing: socket.socket, arena_descriptor: int, fronts_descriptor: int
 ) -> EngineProcess:
-    """The engine of a model within the process of another's, which has the weights.
-
-    Args:
-        passing: by which that one takes descriptors.
+    """The engine of a model within the process of another's, which has the weights and takes descriptors by `passing`.
 
     Raises:
         OSError: the process has gone, or there are no descriptors left.

@@ -13,11 +13,7 @@ from service.settings.settings import Settings
 
 
 class HostedFront:
-    """A `FrontLink` and the `HubFront` at its other end.
-
-    Attributes:
-        hub: that it is the only front of.
-    """
+    """A `FrontLink` and the `HubFront` at its other end, the only front of `hub`."""
 
     index, num_fronts, first_id = 0, 1, 1
     is_serving = True

@@ -16,11 +16,7 @@ from service.settings.settings import Settings
 
 
 class Hub:
-    """The hub of a service.
-
-    Args:
-        fronts: of which some may be starting; filled after this is made.
-    """
+    """The hub of a service; `fronts`, of which some may be starting, are filled in after this is made."""
 
     def __init__(self, settings: Settings, fronts: Sequence[HubFront], num_fronts: int) -> None:
         self.keepers = [

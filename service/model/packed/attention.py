@@ -26,12 +26,7 @@ CAPPED_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class AttentionWindow:
-    """A token i attends to j when ``|i - j| < window``, and ``j <= i`` where it is causal.
-
-    Attributes:
-        is_causal: later tokens are hidden.
-        window: least distance that is hidden; None: no bound.
-    """
+    """A token i attends to j when ``|i - j| < window`` (None: no bound), and ``j <= i`` where it is causal."""
 
     is_causal: bool = True
     window: int | None = None
@@ -240,13 +235,7 @@ def attend_biased(
 def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """``softmax(Q Kᵀ / √head_dim) V`` of one prompt or image, every query with every key.
 
-    Args:
-        query: `[num_queries, heads, head_dim]`.
-        key: `[num_keys, heads, head_dim]`.
-        value: `[num_keys, heads, head_dim]`.
-
-    Returns:
-        `[num_queries, heads, head_dim]`.
+    Q and the mixtures are `[num_queries, heads, head_dim]`, K and V `[num_keys, heads, head_dim]`.
     """
     if has_attention(query.shape[-1], query.dtype, query.device):
         return native_attention.attend_whole(query, key, value)

@@ -300,12 +300,7 @@ def _best(by_text: Sequence[int], common: Index, lengths: Index) -> list[Shared]
 
 
 def ragged_arange(starts: Index, lengths: Index) -> Index:
-    """``concat(arange(start, start + length) for start, length in zip(starts, lengths))``.
-
-    Args:
-        starts: `[num]`.
-        lengths: `[num]`, 0 or more each.
-    """
+    """``concat(arange(start, start + length) for start, length in zip(starts, lengths))``; lengths may be 0."""
     places: Index = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     return places
 

@@ -56,14 +56,9 @@ class State(NamedTuple):
 
 
 def dequantized(folder: Path, how: Quantization, config: PretrainedConfig) -> State:
-    """The state of a quantized checkpoint.
-
-    Args:
-        how: of the checkpoint, see `read_quantization`.
-        config: likewise; its settings of a quantization are taken away.
+    """The state of a quantized checkpoint; `config` loses its settings of a quantization.
 
     Raises:
-        CheckpointError: see `read_matrices`.
         ModelError: a matrix has groups without scales.
     """
     vars(config).pop(KEY, None)
