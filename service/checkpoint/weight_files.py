@@ -35,10 +35,7 @@ QUANTIZED_FILES = {"quantize_config.json": "GPTQ", "quant_config.json": "AWQ"}
 
 
 def check_weights(folder: Path) -> None:
-    """Refuse weights that would be loaded in part, or wrongly: with an adapter beside them, or quantized otherwise.
-
-    A folder without any passes, which `find_checkpoint` refuses.
-    """
+    """Refuse weights that would be loaded in part, or wrongly; that there are none is `find_checkpoint`'s to refuse."""
     _refuse_adapter(folder)
     how = read_quantization(folder)
     _refuse_quantized(folder, is_read=how is not None)
@@ -56,7 +53,7 @@ def check_weights(folder: Path) -> None:
 
 
 def read_matrices(folder: Path, how: Quantization) -> tuple[dict[str, Matrix], dict[str, StoredTensor]]:
-    """See `find_matrices`; one has to be quantized."""
+    """See `find_matrices`."""
     headers = {path: read_header(path) for path in list_weight_files(folder)}
     tensors = {name: StoredTensor(path, name, one) for path, header in headers.items() for name, one in header.items()}
     matrices, others = find_matrices(tensors, how)

@@ -194,14 +194,13 @@ def _modular_reranker(one: Source) -> Model:
     return _scorer(one, TextEncoder(stock, separator=_separator(one.folder, FEATURES)))
 
 
-def _text_judge(one: Source) -> Model:
-    backbone = one.text_encoder()
+def _judge(one: Source, backbone: Backbone) -> Model:
+    """A reranker whose score is of the tokens that it would answer with."""
     return Model(backbone, PooledHead(one.pooling, answer_modules(one.folder, one.device, backbone.dtype)))
 
 
-def _qwen3_vl_reranker(one: Source) -> Model:
-    backbone = Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel)))
-    return Model(backbone, PooledHead("last_token", answer_modules(one.folder, one.device, backbone.dtype)))
+def _qwen3_vl(one: Source) -> Qwen3VL:
+    return Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel)))
 
 
 def _late_qwen3_vl(one: Source) -> Model:
@@ -306,9 +305,9 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "cross_encoder": _cross_encoder,
     "static": _static,
     "modular_reranker": _modular_reranker,
-    "text_judge": _text_judge,
-    "qwen3_vl": lambda one: pooled_model(Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel))), one.pooling),
-    "qwen3_vl_reranker": _qwen3_vl_reranker,
+    "text_judge": lambda one: _judge(one, one.text_encoder()),
+    "qwen3_vl": lambda one: pooled_model(_qwen3_vl(one), one.pooling),
+    "qwen3_vl_reranker": lambda one: _judge(one, _qwen3_vl(one)),
     "late_qwen3_vl": _late_qwen3_vl,
     "stock_vlm_plain": lambda one: _stock_vlm(one, counts_plainly=True),
     "stock_vlm_mrope": _stock_vlm,

@@ -9,7 +9,7 @@ A model in bfloat16 or float16 on a processor that does not multiply it is warne
 
 import copy
 import logging
-import time
+import timeit
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast, overload
@@ -119,12 +119,7 @@ def warn_if_slower(model: Model) -> None:
 def _product_s(dtype: torch.dtype) -> float:
     """Seconds of a product as torch does it, the least of three."""
     rows, weight = (torch.ones(num, PRODUCT_WIDTH, dtype=dtype) for num in (NUM_ROWS, PRODUCT_WIDTH))
-    spent: list[float] = []
-    for _ in range(3):
-        began = time.perf_counter()
-        torch.nn.functional.linear(rows, weight)
-        spent.append(time.perf_counter() - began)
-    return min(spent)
+    return min(timeit.repeat(lambda: torch.nn.functional.linear(rows, weight), number=1, repeat=3))
 
 
 @torch.inference_mode()
@@ -133,10 +128,9 @@ def _layer_s(layer: DecoderLayer, dtype: torch.dtype, width: int) -> float:
     states = torch.ones(NUM_ROWS, width, dtype=dtype)
     mixed = states.new_ones(NUM_ROWS, layer.num_heads, layer.head_dim)
     angle = torch.ones(NUM_ROWS, 1, layer.head_dim // 2, dtype=torch.float32)
-    spent: list[float] = []
-    for _ in range(5):
-        began = time.perf_counter()
+
+    def run() -> None:
         layer.project(layer.all_heads, states, (angle, angle))
         layer.finish(states, mixed)
-        spent.append(time.perf_counter() - began)
-    return min(spent)
+
+    return min(timeit.repeat(run, number=1, repeat=5))

@@ -68,8 +68,7 @@ def attend(
 
     Args:
         query: `[num_places, heads, head_dim]`.
-        key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
-        value: `[num_places, kv_heads, head_dim]`.
+        key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries); so is `value`.
         groups: how prompts lie; places after the last one are padding, and their mixtures zero.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
@@ -177,14 +176,8 @@ def attend_last(
     The query heads that share a key head are handed over as so many queries of that head.
 
     Args:
-        query: `[num_segments, heads, head_dim]`, in attention's order.
-        key: `[num_places, kv_heads, head_dim]`.
-        value: `[num_places, kv_heads, head_dim]`.
-        prefix: see `attend`.
-        beginnings: see `attend`.
-
-    Returns:
-        `[num_segments, heads, head_dim]`.
+        query: `[num_segments, heads, head_dim]`, in attention's order; so are the mixtures.
+        key: `[num_places, kv_heads, head_dim]`; so is `value`. For the others see `attend`.
     """
     if has_attention(query.shape[-1], query.dtype, query.device):
         hashable = tuple(groups)

@@ -45,7 +45,7 @@ def attend_last(
     beginnings: tuple[SharedPrefix, ...] = (),
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend_last`."""
-    plan = _plan_last(groups, beginnings, len(prefix[0]))
+    plan = _plan(groups, beginnings, len(prefix[0]), is_of_last=True)
     out = query.new_empty(query.shape)
     return kernel.attention(query, _sources(key, value, prefix), plan, scaling, ALL, out)
 
@@ -60,31 +60,22 @@ def _sources(key: torch.Tensor, value: torch.Tensor, prefix: KeysValues) -> list
     return [(key, value), prefix] if len(prefix[0]) else [(key, value)]
 
 
-@lru_cache(maxsize=8)
-def _plan(groups: tuple[Group, ...], beginnings: tuple[SharedPrefix, ...], num_before: int) -> AttentionPlan:
+@lru_cache(maxsize=16)
+def _plan(
+    groups: tuple[Group, ...], beginnings: tuple[SharedPrefix, ...], num_before: int, *, is_of_last: bool = False
+) -> AttentionPlan:
+    """For all queries of prompts and of their beginnings; or for one query of each prompt, that of its last token."""
     shared, numbers = _shared_segments(beginnings, num_before)
     before = (0,) if num_before else ()
     own, runs = list[KeySegment](), list[QueryRun]()
-    for one, number in zip(beginnings, numbers, strict=True):
+    for one, number in () if is_of_last else zip(beginnings, numbers, strict=True):
         runs.append(QueryRun(one.start, one.stop - one.start, number, before))
     for group in groups:
         seen = before + _numbers_before(group, beginnings, numbers)
-        for start in range(group.start, group.stop, group.num_tokens):
-            runs.append(QueryRun(start, group.num_tokens, len(shared) + len(own), seen))
-            own.append(KeySegment(BATCH, start, group.num_keys))
-    return AttentionPlan.of([*shared, *own], runs)
-
-
-@lru_cache(maxsize=8)
-def _plan_last(groups: tuple[Group, ...], beginnings: tuple[SharedPrefix, ...], num_before: int) -> AttentionPlan:
-    shared, numbers = _shared_segments(beginnings, num_before)
-    before = (0,) if num_before else ()
-    own, runs = list[KeySegment](), list[QueryRun]()
-    for group in groups:
-        seen = before + _numbers_before(group, beginnings, numbers)
         for index, start in enumerate(range(group.start, group.stop, group.num_tokens)):
-            runs.append(QueryRun(group.first + index, 1, len(shared) + len(own), seen))
-            own.append(KeySegment(BATCH, start, group.num_tokens))
+            place, num_queries = (group.first + index, 1) if is_of_last else (start, group.num_tokens)
+            runs.append(QueryRun(place, num_queries, len(shared) + len(own), seen))
+            own.append(KeySegment(BATCH, start, group.num_tokens if is_of_last else group.num_keys))
     return AttentionPlan.of([*shared, *own], runs)
 
 

@@ -41,8 +41,7 @@ def attend_packed(
     Args:
         module: the stock attention; it and its configuration say whether it is causal.
         query: `[1, heads, total_tokens, head_dim]`.
-        key: `[1, kv_heads, total_tokens, head_dim]`.
-        value: `[1, kv_heads, total_tokens, head_dim]`.
+        key: `[1, kv_heads, total_tokens, head_dim]`; so is `value`.
         attention_mask: None, always.
         packing: how the prompts lie, equal lengths together; tokens after the last one are padding.
         scaling: factor of the scores; head_dim^-1/2 when not given.

@@ -42,8 +42,7 @@ def attend(
 
     Args:
         query: `[total_tokens, heads, head_dim]`, bfloat16 or float16; so are the others.
-        key: `[total_tokens, kv_heads, head_dim]`, un-repeated (grouped queries).
-        value: `[total_tokens, kv_heads, head_dim]`.
+        key: `[total_tokens, kv_heads, head_dim]`, un-repeated (grouped queries); so is `value`.
         lengths: tokens of each segment, at least 1; they add up to total_tokens.
         window: visible tokens before and after, -1 for all.
     """
@@ -57,12 +56,8 @@ def attend_last(
     """The same for the last token of each segment only, which attends to all of its segment.
 
     Args:
-        query: `[num_segments, heads, head_dim]`.
-        key: `[total_tokens, kv_heads, head_dim]`.
-        value: `[total_tokens, kv_heads, head_dim]`.
-
-    Returns:
-        `[num_segments, heads, head_dim]`.
+        query: `[num_segments, heads, head_dim]`; so are the mixtures.
+        key: `[total_tokens, kv_heads, head_dim]`; so is `value`.
     """
     ones, bounds = _bounds((1,) * len(lengths), query.device), _bounds(lengths, query.device)
     return _call(query, key, value, ones, bounds, 1, max(lengths), scaling, _FULL)
