@@ -68,8 +68,9 @@ def _plan(
     shared, numbers = _shared_segments(beginnings, num_before)
     before = (0,) if num_before else ()
     own, runs = list[KeySegment](), list[QueryRun]()
-    for one, number in () if is_of_last else zip(beginnings, numbers, strict=True):
-        runs.append(QueryRun(one.start, one.stop - one.start, number, before))
+    for one, number in zip(beginnings, numbers, strict=True):
+        if not is_of_last:
+            runs.append(QueryRun(one.start, one.stop - one.start, number, before))
     for group in groups:
         seen = before + _numbers_before(group, beginnings, numbers)
         for index, start in enumerate(range(group.start, group.stop, group.num_tokens)):
