@@ -85,11 +85,7 @@ class EngineFollower:
         )
 
     async def run(self) -> None:
-        """Follow engines until cancelled.
-
-        Raises:
-            EngineBrokenError: there can never be one.
-        """
+        """Follow engines until cancelled. EngineBrokenError: there can never be one."""
         self._link.follow(self._model, self)
         self._link.report(self._loaded)
         while True:

@@ -23,11 +23,7 @@ LOOK_S = 1.0
 
 
 def check_in_time(forwards: ForwardRate, prompts: Collection[Tokens], caller: Caller) -> None:
-    """Pass if prompts, without those whose vectors are there, may be done by the caller's deadline.
-
-    Raises:
-        DeadlineError: they cannot be.
-    """
+    """Pass if prompts whose vectors are not there may be done by the caller's deadline; else DeadlineError."""
     enough_s = TIMES * max(0.0, caller.deadline_s - time.monotonic())
     least_s = forwards.least_s(prompts, enough_s)
     if least_s > enough_s:
@@ -47,11 +43,7 @@ class KeptQuestions:
         self._asked: dict[int, asyncio.Future[list[bool]]] = {}
 
     async def ask(self, requests: Sequence[Request], send: Callable[[AskKept], None]) -> Sequence[Request] | None:
-        """Those without one; None where the engine does not say so in time.
-
-        Args:
-            requests: without media.
-        """
+        """Those, all without media, that have none; None where the engine does not say so in time."""
         digests = await asyncio.to_thread(lambda: [prompt_digest(one, salt=one.tenant) for one in requests])
         id_ = requests[0].id
         self._asked[id_] = answer = asyncio.get_running_loop().create_future()
@@ -74,12 +66,9 @@ class KeptQuestions:
 async def over_in_time(
     over: asyncio.Future[None], forwards: ForwardRate, pending: Collection[Pending], caller: Caller
 ) -> None:
-    """Wait for what was sent, and look at what is left of it meanwhile.
+    """Wait for what was sent, and look at what is left of it meanwhile. DeadlineError: it cannot be done in time.
 
     Kept vectors are answered before the first of a request runs, so what is left then has to run.
-
-    Raises:
-        DeadlineError: it cannot be done in time.
     """
     while not (await asyncio.wait([over], timeout=LOOK_S))[0]:
         left = [one.request for one in pending if one.outcome is None]

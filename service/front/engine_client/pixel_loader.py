@@ -84,11 +84,7 @@ class VideoFrames:
     decoding: asyncio.Task[NDArray[np.uint8]]
 
     async def pixels(self, pair: VideoFramePair) -> NDArray[np.uint8]:
-        """Both frames of a pair, `[2, height, width, 3]`.
-
-        Raises:
-            MediaError: `media_undecodable`.
-        """
+        """Both frames of a pair, `[2, height, width, 3]`. MediaError: `media_undecodable`."""
         frames = await asyncio.shield(self.decoding)
         return frames[[self.numbers.index(i) for i in pair.frames]]
 
@@ -170,11 +166,7 @@ class PixelLoader:
         return loaded
 
     async def decode(self, item: MediaItem) -> PixelSlot:
-        """One image's pixels, whatever is known of it: the engine asked for them.
-
-        Raises:
-            MediaError: it cannot be decoded.
-        """
+        """One image's pixels, whatever is known of it: the engine asked for them. MediaError: it cannot be decoded."""
         (end,) = await self._decode([item])
         if isinstance(end, MediaError):
             raise end
