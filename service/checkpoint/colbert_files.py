@@ -14,7 +14,6 @@ from typing import Any, Literal
 from service.checkpoint.colbert_modules import COLBERT_METADATA, TokenModules, read_token_modules, stanford_projection
 from service.checkpoint.config_files import NAMES, CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
-from service.checkpoint.sentence_modules import DenseConfig
 
 Form = Literal["MultiVectorEncoder", "PyLate", "HF_ColBERT"]
 """Whose files they are."""
@@ -54,7 +53,7 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColbertFiles:
+class ColbertFiles(TokenModules):
     """Contents of the files.
 
     Attributes:
@@ -62,9 +61,6 @@ class ColbertFiles:
         markers: beginnings of them that are one token each, whatever tokenizer.json makes of them.
         lengths: longest query and document, tokens; None where only the model's own limit holds.
         expansion: of queries; None: none.
-        skiplists: tokens of a query, and of a document, whose vectors are not given.
-        dense: projections of each token's state, in order.
-        normalize: whether each vector comes out at length 1.
         is_mean: scores are divided by the number of the query's vectors.
         inserts_markers: they are put behind a prompt's first token, whatever that is, as PyLate does.
     """
@@ -73,9 +69,6 @@ class ColbertFiles:
     markers: tuple[str, ...]
     lengths: tuple[int | None, int | None]
     expansion: Expansion | None
-    skiplists: tuple[Sequence[str], Sequence[str]]
-    dense: tuple[DenseConfig, ...]
-    normalize: bool
     is_mean: bool
     inserts_markers: bool
 

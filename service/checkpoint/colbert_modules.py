@@ -45,9 +45,6 @@ def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
 
     Args:
         is_pylates: vectors are normalized whether or not a module says so, and there is a projection.
-
-    Raises:
-        CheckpointError: the file is damaged, or names other modules, or such as do not work on tokens.
     """
     path = folder / "modules.json"
     modules = read_modules(folder, KIND, SUPPORTED)

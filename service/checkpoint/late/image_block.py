@@ -5,7 +5,6 @@ In: tokenizer.json. Out: the ids of a block of any size. Both processes read it;
 Source: transformers 5.23 `ColModernVBertProcessor.replace_image_token`, as Idefics3 has it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -39,14 +38,7 @@ class ImageBlock:
 
     @classmethod
     def read(cls, folder: Path, most_tiles: int) -> "ImageBlock":
-        """Look the tokens up.
-
-        Args:
-            most_tiles: of a row or a column.
-
-        Raises:
-            CheckpointError: tokenizer.json lacks one, or reads a block otherwise than its parts.
-        """
+        """The tokens of at most so many tiles in a row and in a column; a block must be read as its parts are."""
         path = folder / "tokenizer.json"
         tokenizer = Tokenizer.from_file(str(path))
         added = {token.content: token_id for token_id, token in tokenizer.get_added_tokens_decoder().items()}
@@ -64,24 +56,17 @@ class ImageBlock:
 
     def ids(self, rows: int, columns: int, tile_tokens: int) -> list[int]:
         """A block's ids. A lone tile is the whole image."""
-        return list(self._ids(rows, columns, tile_tokens))
-
-    def _ids(self, rows: int, columns: int, tile_tokens: int) -> Iterator[int]:
-        seen = [self.image] * tile_tokens
+        found, seen = list[int](), [self.image] * tile_tokens
         for row in range(rows if rows * columns > 1 else 0):
             for column in range(columns):
-                yield from (self.fake, self.places[row][column], *seen)
-            yield from self.line if row < rows - 1 else self.last_line
-        yield from (self.fake, self.whole, *seen, self.fake)
+                found += [self.fake, self.places[row][column], *seen]
+            found += self.line if row < rows - 1 else self.last_line
+        return [*found, self.fake, self.whole, *seen, self.fake]
 
 
 @dataclass(frozen=True, slots=True)
 class BareBlock:
-    """The block of an image that is one tile, with nothing around its visual tokens, as PaliGemma has it.
-
-    Attributes:
-        image: stands for one visual token.
-    """
+    """The block of an image that is one tile, with nothing around its visual tokens, as PaliGemma has it."""
 
     image: int
 
@@ -95,7 +80,6 @@ class LineBlock:
     """The block of an image that is lines of visual tokens, as Mistral 3 has it.
 
     Attributes:
-        image: stands for one visual token.
         line_end: after each line but the last.
         image_end: after the last line.
     """

@@ -29,11 +29,7 @@ def has_dense(folder: Path) -> bool:
 
 
 def page_projection(folder: Path, name: str) -> TokenProjection:
-    """The Dense of modules.json, where there is one; else the layer of this name.
-
-    Raises:
-        CheckpointError: the modules are others than one linear layer and a Normalize; see `need_projection`.
-    """
+    """The Dense of modules.json, where there is one; else the layer of this name."""
     if not has_dense(folder):
         return need_projection(folder, (name,))
     found = read_token_modules(folder, is_pylates=False)
@@ -58,9 +54,6 @@ def read_prompts(files: CheckpointFiles, image: str, default: tuple[Around, Arou
     Args:
         image: what stands for an image in a prompt.
         default: without a Dense.
-
-    Raises:
-        CheckpointError: a file says what is not done, or the template does not write page and query once.
     """
     if not has_dense(files.folder):
         return default

@@ -47,11 +47,7 @@ class TileProcessor:
 
     @classmethod
     def read(cls, files: CheckpointFiles) -> "TileProcessor":
-        """From processor_config.json as transformers 5 writes it, else from preprocessor_config.json.
-
-        Raises:
-            CheckpointError: a value is another than this service's pixels have.
-        """
+        """From processor_config.json as transformers 5 writes it, else from preprocessor_config.json."""
         said = files.processor().get("image_processor")
         said = said if isinstance(said, dict) else files.optional("preprocessor_config.json")
         found = {key: default if said.get(key) is None else said[key] for key, default in DEFAULTS.items()}

@@ -48,11 +48,7 @@ class TokenProjection:
 
 
 def find_projection(folder: Path, names: Sequence[str] = (CUSTOM,)) -> TokenProjection | None:
-    """The layer that has one of these names; None where the checkpoint has none.
-
-    Raises:
-        CheckpointError: it has no bias, or its tensors are no linear layer's; or a file is damaged.
-    """
+    """The layer that has one of these names; None where the checkpoint has none."""
     tensors = {key: (path, one) for path in list_weight_files(folder) for key, one in read_header(path).items()}
     name = next((name for name in names if f"{name}.weight" in tensors), None)
     if name is None:
@@ -68,11 +64,7 @@ def find_projection(folder: Path, names: Sequence[str] = (CUSTOM,)) -> TokenProj
 
 
 def need_projection(folder: Path, names: Sequence[str]) -> TokenProjection:
-    """The same, which has to be there.
-
-    Raises:
-        CheckpointError: there is none; see `find_projection`.
-    """
+    """The same, which has to be there."""
     found = find_projection(folder, names)
     if found is None:
         raise CheckpointError(f"{folder} has no linear layer {' or '.join(names)}")
@@ -80,11 +72,7 @@ def need_projection(folder: Path, names: Sequence[str]) -> TokenProjection:
 
 
 def check_projection(files: CheckpointFiles, found: TokenProjection, width: int) -> TokenProjection:
-    """The layer, once it is one for states of this width.
-
-    Raises:
-        CheckpointError: it is for others, or config.json masks all vectors but an image's.
-    """
+    """The layer, once it is one for states of this width, and no vectors are masked."""
     if found.width != width:
         raise CheckpointError(f"{files.folder} has no linear layer {found.name} over the decoder's {width} numbers")
     if files.config.get("mask_non_image_embeddings"):
@@ -126,11 +114,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def read_form(files: CheckpointFiles) -> tuple[Form, TokenProjection]:
-    """The form of a checkpoint, and its projection with the number of a vector's numbers.
-
-    Raises:
-        CheckpointError: there is no projection, it is no linear layer, or does not fit to config.json.
-    """
+    """The form of a checkpoint, and its projection with the number of a vector's numbers."""
     form, config = FORMS[str(files.model_type)], files.config
     width = positive(files.section("text_config"), "hidden_size")
     found = check_projection(files, need_projection(files.folder, form.projections), width)
