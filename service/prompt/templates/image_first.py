@@ -37,9 +37,6 @@ class ImageFirst:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """Only the client's texts are cuttable.
 
-        Raises:
-            InputError: `invalid_request` for other turns, without the field, which the caller adds.
-
         Source: NeMo AutoModel, `ministral_bidirectional/processor.py`, its chat template.
         """
         turn, pieces = single_turn(conversation), list[Piece]()
@@ -63,14 +60,7 @@ class ImageBesidePair:
     pair: FramedPair
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """The document's image and the text, beside an image without blanks at its end.
-
-        Raises:
-            InputError: as `FramedPair`; `unsupported_modality` for an image of the query, `conflicting_input` for
-                several. The caller adds the field.
-
-        Source: as `ImageFirst`.
-        """
+        """The document's image and the text, beside an image without blanks at its end. Source: as `ImageFirst`."""
         (text,) = self.pair(conversation)
         query, document = pair_turns(conversation)
         if query.images:

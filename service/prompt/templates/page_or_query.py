@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.errors import InputError
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
-from service.prompt.templates.single_item import single_turn
+from service.prompt.templates.single_item import lone_medium, single_turn
+
+REASON = "this model embeds pages, which are images, and queries, which are texts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,38 +72,15 @@ class PageOrQuery:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A page if there is an image, else a query; only the client's text is cuttable.
 
-        Args:
-            conversation: one user turn, no instruction.
-
-        Raises:
-            InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,
-                `invalid_request` for an instruction or other turns.
-
         Source: transformers 5.23 `ColQwen2Processor`, `ColModernVBertProcessor`, `ColPaliProcessor`; colpali-engine
             0.3.18, `ColQwen2_5_Processor`, `ColPaliProcessor`, `ColIdefics3Processor`.
         """
         turn = single_turn(conversation)
-        _check(conversation, turn)
+        if (conversation.instruction or "").strip():
+            message = "The conversation has a system message; this model was trained without instructions."
+            raise InputError("invalid_request", message)
         if turn.images:
-            return [*self.before, ImagePiece(turn.images[0]), *self.after]
+            return [*self.before, ImagePiece(lone_medium(turn, "image", REASON, "one page")), *self.after]
         words = turn.text.strip() if self.strips else turn.text
         text = TextPiece(self.query_prefix + words, user_start=len(self.query_prefix), cuttable=True)
         return [*self.query_before, text, *self.query_after]
-
-
-def _check(conversation: Conversation, turn: Turn) -> None:
-    if (conversation.instruction or "").strip():
-        message = "The conversation has a system message; this model was trained without instructions."
-        raise InputError("invalid_request", message)
-    if turn.images and turn.text:
-        message = (
-            "The item has a text beside an image; this model embeds pages, which are images, and queries, which are "
-            "texts: send them as two items."
-        )
-        raise InputError("unsupported_modality", message)
-    if len(turn.images) > 1:
-        message = (
-            f"The item has {len(turn.images)} images; this model embeds one page at a time: send each as an item of "
-            "its own."
-        )
-        raise InputError("conflicting_input", message)

@@ -81,24 +81,18 @@ def single_turn(conversation: Conversation, expected: str = INSTRUCTED) -> Turn:
     return turns[0]
 
 
-def lone_medium(turn: Turn, noun: str, reason: str) -> MediaItem:
+def lone_medium(turn: Turn, noun: str, reason: str, embedded: str = "one") -> MediaItem:
     """The image or audio of a turn that has nothing else.
 
     Args:
         turn: with at least one.
         reason: why no text may be beside it.
-
-    Raises:
-        InputError: `unsupported_modality` for a text beside it, `conflicting_input` for several. The caller adds the
-            field.
+        embedded: what is embedded at a time.
     """
     if turn.text:
         message = f"The item has a text beside an {noun}; {reason}: send them as two items."
         raise InputError("unsupported_modality", message)
-    first, *others = turn.images
-    if others:
-        count = f"The item has {len(turn.images)} {noun}s"
-        raise InputError(
-            "conflicting_input", f"{count}; this model embeds one at a time: send each as an item of its own."
-        )
-    return first
+    if len(turn.images) > 1:
+        message = f"The item has {len(turn.images)} {noun}s; this model embeds {embedded} at a time"
+        raise InputError("conflicting_input", f"{message}: send each as an item of its own.")
+    return turn.images[0]
