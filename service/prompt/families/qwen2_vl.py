@@ -15,7 +15,7 @@ checkpoints; docs/notes/qwen3-vl-embedding.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 
 from service.checkpoint.config_files import CheckpointFiles, positive
@@ -28,8 +28,14 @@ from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
-from service.prompt.profile.profile import Profile, input_types
-from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
+from service.prompt.profile.profile import ImageProfile, Profile, input_types
+from service.prompt.profile.qwen2_vl_files import (
+    DEFAULT_IDS,
+    check_patches,
+    pixel_rule,
+    processor_pixels,
+    special_tokens,
+)
 from service.prompt.templates.chatml import ChatML, SpecialTokens
 from service.prompt.templates.visual_prompt import IMAGE_INSTRUCTION, TextOrImage, VisualPrompt, bare_pads
 
@@ -69,18 +75,40 @@ def make_embedder(
     layout: Callable[[CheckpointFiles, SpecialTokens], Layout],
     instruction: str | None = None,
 ) -> Profile:
-    """Join a checkpoint's numbers with a family's constants.
+    """Join a checkpoint's numbers with a family's constants: the last token is pooled, and its vector normalized.
 
     Shorter vectors are offered only where config.json says so: but for Jina's the models were not trained for them.
+
+    Args:
+        files: released ones have the decoder's fields at the top of config.json, newer ones in `text_config`.
+        types: the checkpoint's own prompts add names and never change these.
     """
-    found = Qwen2VLFiles.read(files, pixels(files))
-    return found.profile(
+    rule, text = pixels(files), files.section("text_config") if "text_config" in files.config else files.config
+    check_patches(files.section("vision_config"), rule)
+    tokens, dimensions = special_tokens(files, DEFAULT_IDS), positive(text, "hidden_size")
+    matryoshka = files.matryoshka(dimensions) or ()
+    least = 1 if files.config.get("is_matryoshka") is True else dimensions
+    return Profile(
         name=name,
         architecture=architecture,
         default_instruction=instruction,
-        input_types=types,
-        max_tokens=max_tokens,
-        layout=layout(files, found.tokens),
+        input_types={**files.prompts(), **types},
+        pooling="last_token",
+        normalize=True,
+        dimensions=dimensions,
+        min_dimensions=matryoshka[0] if matryoshka else least,
+        matryoshka=matryoshka,
+        max_tokens=min(max_tokens, positive(text, "max_position_embeddings")),
+        modalities=("text", "image"),
+        images=ImageProfile(
+            pixel_rule=rule,
+            background="stored",  # the embedders convert to RGB and drop the alpha band
+            feature_width=dimensions,
+            image_pad=tokens.image_pad,
+            video_pad=tokens.video_pad,
+        ),
+        protected=astuple(tokens),
+        layout=layout(files, tokens),
     )
 
 

@@ -23,9 +23,9 @@ from service.prompt.profile.chat_templates import check_chat_template
 from service.prompt.profile.family import Difference
 from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
 from service.prompt.profile.profile import Profile
-from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, processor_pixels
+from service.prompt.profile.qwen2_vl_files import processor_pixels
 from service.prompt.profile.text_profile import protected_tokens
-from service.prompt.templates.chatml import ChatML
+from service.prompt.templates.chatml import ChatML, SpecialTokens
 
 WEMM = "modeling_wemm_embedding.WeMMEmbedding"
 """Its `AutoModel` of `auto_map`."""
@@ -44,28 +44,34 @@ def is_wemm(files: CheckpointFiles) -> bool:
     return isinstance(own, dict) and str(own.get("AutoModel")).rpartition("--")[2] == WEMM
 
 
+def _layout(files: CheckpointFiles, tokens: SpecialTokens) -> ChatML:
+    """The chat template of the folder, which must write what WeMM-Embedding's does."""
+    (last,) = files.special_tokens({"last": EMBEDDING}).values()
+    layout = ChatML(tokens, "", closing=(last,), answers=False, is_as_written=True)
+    check_chat_template(files, layout, EMBEDDING)
+    return layout
+
+
 def make_wemm(files: CheckpointFiles) -> Profile:
     """Join a checkpoint's files with qwen-vl-utils' numbers."""
     if any(prompts := files.prompts().values()):
         raise CheckpointError(f"{files.folder} has the prompts {[*prompts]}; supported of WeMM-Embedding: none")
     pixels = processor_pixels(files, PIXEL_RULE)
     check_sizes(files, pixels.min_pixels, pixels.max_pixels)
-    found = Qwen2VLFiles.read(files, TwoStepRule(first=FIRST_PIXELS, then=pixels))
-    (last,) = files.special_tokens({"last": EMBEDDING}).values()
-    layout = ChatML(found.tokens, "", closing=(last,), answers=False, is_as_written=True)
-    check_chat_template(files, layout, EMBEDDING)
-    profile = found.profile(
+    profile = make_embedder(
+        files,
         name="wemm-embedding",
         architecture=f"stock_vlm_of_videos:{MODEL_CLASS}",
-        default_instruction=None,
-        input_types=INPUT_TYPES,
+        pixels=lambda _: TwoStepRule(first=FIRST_PIXELS, then=pixels),
         max_tokens=min(TRAINED_TOKENS, max_length(files) or TRAINED_TOKENS),
-        layout=layout,
+        types=INPUT_TYPES,
+        layout=_layout,
     )
+    assert profile.images is not None
     return replace(
         profile,
         modalities=("text", "image", "video"),
-        images=replace(found.images, background="reference", video_rule=VIDEO),
+        images=replace(profile.images, background="reference", video_rule=VIDEO),
         protected=protected_tokens(files.read_object("tokenizer.json")),
         takes_instructions=False,
     )

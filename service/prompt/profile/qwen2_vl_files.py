@@ -3,17 +3,14 @@
 Knows no template and no positions: these are what the families differ in.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.json_files import CheckpointError
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import ImageRule, PixelRule
-from service.prompt.conversation import Conversation
-from service.prompt.piece import Piece
-from service.prompt.profile.profile import ImageProfile, Profile
 from service.prompt.templates.chatml import TOKEN_NAMES, SpecialTokens
 
 FACTOR = 28
@@ -26,90 +23,10 @@ _CONFIG_KEYS = {
     "vision_end": "vision_end_token_id",
 }
 """Special tokens that config.json numbers too: both files must agree."""
-_DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
+DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
 """Numbers that transformers takes for Qwen2-VL where config.json has none."""
 _FIXED = {"temporal_patch_size": 2, "resample": 3, "do_resize": True, "do_rescale": True, "do_normalize": True}
 """What a processor's file may say of an image, beside its limits, mean and deviation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Qwen2VLFiles:
-    """A checkpoint's own part of a profile.
-
-    Attributes:
-        tokens: ids of the template's special tokens.
-        dimensions: of the full vector.
-        min_dimensions: shortest prefix offered: the full length, unless config.json says `is_matryoshka`.
-        matryoshka: lengths that config.json lists.
-        max_positions: longest prompt that the decoder was made for.
-        images: how images are fed.
-        prompts: named ones of the sentence-transformers files.
-    """
-
-    tokens: SpecialTokens
-    dimensions: int
-    min_dimensions: int
-    matryoshka: tuple[int, ...]
-    max_positions: int
-    images: ImageProfile
-    prompts: Mapping[str, str]
-
-    @classmethod
-    def read(cls, files: CheckpointFiles, pixel_rule: ImageRule) -> "Qwen2VLFiles":
-        """Read config.json and tokenizer.json.
-
-        Args:
-            files: the checkpoint's. Released configs have the decoder's fields at the top, newer ones in `text_config`.
-            pixel_rule: the family's, or from `processor_pixels`.
-        """
-        text = files.section("text_config") if "text_config" in files.config else files.config
-        check_patches(files.section("vision_config"), pixel_rule)
-        tokens = special_tokens(files, _DEFAULT_IDS)
-        dimensions = positive(text, "hidden_size")
-        images = ImageProfile(
-            pixel_rule=pixel_rule,
-            background="stored",  # the embedders convert to RGB and drop the alpha band
-            feature_width=dimensions,
-            image_pad=tokens.image_pad,
-            video_pad=tokens.video_pad,
-        )
-        matryoshka = files.matryoshka(dimensions) or ()
-        least = 1 if files.config.get("is_matryoshka") is True else dimensions
-        shortest = matryoshka[0] if matryoshka else least
-        max_positions = positive(text, "max_position_embeddings")
-        return cls(tokens, dimensions, shortest, matryoshka, max_positions, images, files.prompts())
-
-    def profile(
-        self,
-        *,
-        name: str,
-        architecture: str,
-        default_instruction: str | None,
-        input_types: Mapping[str, str],
-        max_tokens: int,
-        layout: Callable[[Conversation], Sequence[Piece]],
-    ) -> Profile:
-        """The checkpoint's part and the family's, joined: the last token is pooled, and its vector normalized.
-
-        Args:
-            input_types: the family's; the checkpoint's own prompts add names and never change these.
-        """
-        return Profile(
-            name=name,
-            architecture=architecture,
-            default_instruction=default_instruction,
-            input_types={**self.prompts, **input_types},
-            pooling="last_token",
-            normalize=True,
-            dimensions=self.dimensions,
-            min_dimensions=self.min_dimensions,
-            matryoshka=self.matryoshka,
-            max_tokens=min(max_tokens, self.max_positions),
-            modalities=("text", "image"),
-            images=self.images,
-            protected=astuple(self.tokens),
-            layout=layout,
-        )
 
 
 def pixel_rule(min_tokens: int, max_tokens: int) -> PixelRule:
