@@ -20,7 +20,7 @@ from service.checkpoint.late.token_projection import CUSTOM
 from service.media.item import Background
 from service.media.resize.tower_rule import SquareRule
 from service.prompt.families.pages import QUERIES, check_parts
-from service.prompt.profile.family import Family
+from service.prompt.profile.family import page_family
 from service.prompt.profile.page_profile import (
     NUM_QUERY_ENDS,
     engines_background,
@@ -43,11 +43,7 @@ ENGINES_PAGE = f"<image><bos>{WORDS}"
 
 
 def make_native(files: CheckpointFiles) -> Profile:
-    """ColPali in transformers' form, whose processor's file may have other words.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or tower or decoder are others.
-    """
+    """ColPali in transformers' form, whose processor's file may have other words."""
     said = {"visual_prompt_prefix": WORDS, "query_prefix": "Question: ", **files.processor()}
     words, prefix = said["visual_prompt_prefix"], said["query_prefix"]
     if not isinstance(words, str) or not isinstance(prefix, str):
@@ -59,11 +55,7 @@ def make_native(files: CheckpointFiles) -> Profile:
 
 
 def make_merged(files: CheckpointFiles) -> Profile:
-    """ColPali of colpali-engine, adapters or merged.
-
-    Raises:
-        CheckpointError: likewise, or the projection is no linear layer.
-    """
+    """ColPali of colpali-engine, adapters or merged."""
     width = positive({**TEXT, **files.section("text_config")}, "hidden_size")
     prefix, found = query_prefix(files, "Query: ", ENGINES_PAGE), read_projection(files, width, CUSTOM)
     background = engines_background(files)
@@ -122,16 +114,12 @@ def _rule(files: CheckpointFiles, vision: Mapping[str, Any]) -> SquareRule:
     return SquareRule(**asdict(found) | {"patch_size": patch})
 
 
-NATIVE = Family(
+NATIVE = page_family(
     model_types=("colpali",),
     about="ColPali 1.2 and 1.3 in transformers' form",
     make_profile=make_native,
-    kind="late interaction",
     stock="ColPaliForRetrieval",
-    modalities="text or image (a query, a page)",
-    pooling="none: 128 numbers for each token",
     prompt="`Question: ` and ten `<pad>`; `Describe the image.`",
-    tests=("tests/models/late/",),
 )
 FAMILIES = {
     "colpali": NATIVE,

@@ -15,17 +15,11 @@ from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.late.image_block import ImageBlock
 from service.checkpoint.late.page_modules import read_projection
 from service.checkpoint.late.tile_processor import TOWERS, TileProcessor, inner_files, tile_tokens
-from service.checkpoint.late.token_projection import (
-    LINEAR,
-    TOKENS_PIXELS,
-    Form,
-    find_projection,
-    read_form,
-)
+from service.checkpoint.late.token_projection import LINEAR, TOKENS_PIXELS, Form, find_projection, read_form
 from service.media.resize.image_rule import PixelRule
 from service.media.resize.tile_rule import TilePatches, TileRule
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
-from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.family import Difference, page_family
 from service.prompt.profile.page_profile import (
     INPUT_TYPES,
     NUM_QUERY_ENDS,
@@ -55,22 +49,14 @@ HALVES = [0.5, 0.5, 0.5]
 
 
 def make_colmodernvbert(files: CheckpointFiles) -> Profile:
-    """Join a checkpoint's numbers with the family's constants.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement; or tower or encoder are others.
-    """
+    """Join a checkpoint's numbers with the family's constants."""
     inner = check_parts(files, "modernvbert", "modernbert", "siglip_vision_model")
     dimensions = positive({"embedding_dim": 128, **files.config}, "embedding_dim")
     return _tiled(files, inner, "colmodernvbert", PAGE_PROMPT, _query_prefix(files), dimensions=dimensions)
 
 
 def make_colsmol(files: CheckpointFiles) -> Profile:
-    """The same of ColSmol, adapters or merged.
-
-    Raises:
-        CheckpointError: likewise, or the projection is no linear layer.
-    """
+    """The same of ColSmol, adapters or merged."""
     inner = check_parts(files, "idefics3", "llama", "idefics3_vision", "idefics3", None)
     projection = read_projection(files, positive(inner.section("text_config"), "hidden_size"), LINEAR)
     prefix, num_ends = query_prefix(files, "Query: ", SMOL_PROMPT), query_ends(files)
@@ -80,11 +66,7 @@ def make_colsmol(files: CheckpointFiles) -> Profile:
 
 
 def check_parts(files: CheckpointFiles, model: str, text: str, *towers: object) -> CheckpointFiles:
-    """The files whose config.json has the parts, which are of these types.
-
-    Raises:
-        CheckpointError: they are of others.
-    """
+    """The files whose config.json has the parts, which are of these types."""
     inner = inner_files(files.folder)
     text_type, tower = (inner.section(f"{part}_config").get("model_type") for part in ("text", "vision"))
     if (inner.model_type, text_type) != (model, text) or tower not in towers:
@@ -167,11 +149,7 @@ def is_late(files: CheckpointFiles) -> bool:
 
 
 def make_colqwen3(files: CheckpointFiles) -> Profile:
-    """The embedder's profile, but for template, length, pages' sizes and output.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or the projection is no linear layer.
-    """
+    """The embedder's profile, but for template, length, pages' sizes and output."""
     form, projection = read_form(files)
     embedder = make_embedder_profile(files)
     assert embedder.images is not None
@@ -220,41 +198,30 @@ TOMORO = Difference(
 )
 
 FAMILIES = {
-    "colmodernvbert": Family(
+    "colmodernvbert": page_family(
         model_types=("colmodernvbert",),
         about="ColModernVBERT in transformers' form",
         make_profile=make_colmodernvbert,
-        kind="late interaction",
         stock="ColModernVBertForRetrieval",
-        modalities="text or image (a query, a page)",
-        pooling="none: 128 numbers for each token",
         prompt="a query and ten `<end_of_utterance>`; `Describe the image.`",
-        tests=("tests/models/late/",),
     ),
-    "colsmol": Family(
+    "colsmol": page_family(
         model_types=("idefics3",),
         about="ColSmol 256M and 500M, ColSmolVLM, of colpali-engine, adapters or merged",
         make_profile=make_colsmol,
-        kind="late interaction",
         stock="Idefics3Model and a linear layer",
-        modalities="text or image (a query, a page)",
-        pooling="none: 128 numbers for each token",
         prompt="`Query: ` and ten `<end_of_utterance>`; `Describe the image.`",
-        tests=("tests/models/late/",),
         differences=(QUERIES,),
     ),
-    "colqwen3": Family(
+    "colqwen3": page_family(
         model_types=("colqwen3", "ops_colqwen3", "qwen3_vl"),
         about="ColQwen3: colpali-engine's (adapters or merged), tomoro-colqwen3-embed 4B and 8B, Ops-Colqwen3 4B",
         make_profile=make_colqwen3,
         is_of=is_late,
         rank=2,
-        kind="late interaction",
         stock="Qwen3VLModel and a linear layer",
-        modalities="text or image (a query, a page)",
         pooling="none: 320 numbers for each token, or what the projection gives",
         prompt="a query and ten `<|endoftext|>` (Ops: `Query: `); `Describe the image.`",
-        tests=("tests/models/late/",),
         differences=(TOMORO,),
     ),
 }

@@ -26,7 +26,7 @@ from service.checkpoint.lora.adapter import JOINED, chosen_task
 from service.media.resize.image_rule import ImageRule, TwoStepRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
-from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.family import Difference, Family, page_family
 from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
 from service.prompt.profile.profile import ImageProfile, Profile, input_types
 from service.prompt.profile.qwen2_vl_files import (
@@ -213,16 +213,12 @@ GME = Family(
     prompt="ChatML with a system turn, `<|endoftext|>` after it",
     tests=("tests/models/vlm/",),
 )
-COLQWEN2 = Family(
+COLQWEN2 = page_family(
     model_types=("colqwen2",),
     about="ColQwen2 and ColQwen2.5 in transformers' form",
     make_profile=make_native,
-    kind="late interaction",
     stock="ColQwen2ForRetrieval, plain positions",
-    modalities="text or image (a query, a page)",
-    pooling="none: 128 numbers for each token",
     prompt="`Query: ` and ten `<|endoftext|>`; `Describe the image.`",
-    tests=("tests/models/late/",),
     differences=(PAGES,),
 )
 

@@ -1,1 +1,1 @@
-"""The differences between model families, as data read from a checkpoint's files."""
+"""The differences between model families, as data from a checkpoint's files. Wrong files are a `CheckpointError`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from service.checkpoint.config_files import CheckpointFiles
@@ -61,3 +62,13 @@ class Family:
         """True where the files belong to a model of the family."""
         is_named = not self.named or files.is_called(*self.named)
         return files.model_type in self.model_types and is_named and self.is_of(files)
+
+
+page_family = partial(
+    Family,
+    kind="late interaction",
+    modalities="text or image (a query, a page)",
+    pooling="none: 128 numbers for each token",
+    tests=("tests/models/late/",),
+)
+"""A `Family` of late interaction over pages."""

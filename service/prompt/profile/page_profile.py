@@ -79,9 +79,6 @@ def page_layout(
         query: before and after the text.
         around: what the model's processor writes around the text after an image, whoever wrote that.
         strips: see `PageOrQuery`.
-
-    Raises:
-        CheckpointError: the files of sentence-transformers say what is not done, or a template joins them otherwise.
     """
     before, _, after = page.partition(image)
     (before, after), query = read_prompts(files, image, ((before, after), query))
@@ -140,9 +137,6 @@ def query_prefix(files: CheckpointFiles, default: str, page: str = PAGE_PROMPT) 
     Args:
         default: where neither says anything.
         page: the only prompt of pages that the processor's file may have.
-
-    Raises:
-        CheckpointError: it is no text, or the processor's prompt of pages is another.
     """
     said = files.processor()
     begin, end = said.get("visual_prompt_prefix") or page, said.get("visual_prompt_suffix") or ""
