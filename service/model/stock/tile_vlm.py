@@ -37,9 +37,7 @@ class TileVlm(Backbone):
     """A `Backbone`.
 
     Args:
-        stock: transformers' own.
         whole: the stock module with a head of its own, which the known-answer check runs; `stock` where it has none.
-        processor: of the checkpoint.
         block: the tokens around tiles.
         num_tile_tokens: visual tokens of a tile.
     """
@@ -95,9 +93,8 @@ class TileVlm(Backbone):
     def _see(self, tiles: torch.Tensor) -> torch.Tensor:
         """Features of visual tokens, `[tokens, hidden]`."""
         few = torch.split(tiles, TILES_AT_ONCE)
-        return torch.cat([self._connector(self._vision(pixel_values=one).last_hidden_state) for one in few]).flatten(
-            0, 1
-        )
+        seen = [self._connector(self._vision(pixel_values=one).last_hidden_state) for one in few]
+        return torch.cat(seen).flatten(0, 1)
 
     def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
         """Tiles row by row and the whole image after them, `[n, 3, tile, tile]` from -1 to 1; rows and columns."""
@@ -118,8 +115,7 @@ class TileVlm(Backbone):
         tokens = torch.from_numpy(plan.tokens)
         hidden = self._embeddings(batch.token_ids[tokens].to(self.device))
         if len(visual):
-            places = torch.from_numpy(plan.row[visual]).to(self.device)
-            scatter(hidden, places, batch.visual.features)
+            scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
         rows: torch.Tensor = self._text(
             inputs_embeds=hidden[None],
             position_ids=batch.position_ids[:, tokens].to(self.device),

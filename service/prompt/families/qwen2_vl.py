@@ -29,13 +29,8 @@ from service.prompt.piece import Piece
 from service.prompt.profile.family import Difference, Family, page_family
 from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
 from service.prompt.profile.profile import ImageProfile, Profile, input_types
-from service.prompt.profile.qwen2_vl_files import (
-    DEFAULT_IDS,
-    check_patches,
-    pixel_rule,
-    processor_pixels,
-    special_tokens,
-)
+from service.prompt.profile.qwen2_vl_files import check_patches, pixel_rule, processor_pixels, special_tokens
+from service.prompt.profile.tower_profile import WHITE
 from service.prompt.templates.chatml import ChatML, SpecialTokens
 from service.prompt.templates.visual_prompt import IMAGE_INSTRUCTION, TextOrImage, VisualPrompt, bare_pads
 
@@ -58,8 +53,6 @@ RELEASED_PIXELS = pixel_rule(4, 768)
 """Of the preprocessor_config.json that jina-embeddings-v4 and ColQwen2.5 come with, should a checkpoint have none."""
 QUERY_PREFIX = "Query: "
 """Of the releases of colpali-engine with which the models were trained; releases from 0.3.13 on have none."""
-WHITE = (255, 255, 255)
-"""Under what is transparent: transformers 5.23's processors lay every image on it."""
 BACKBONES = ("qwen2_vl", "qwen2_5_vl")
 """Of ColQwen2 and of ColQwen2.5, which have one class in transformers."""
 
@@ -70,9 +63,9 @@ def make_embedder(
     name: str,
     architecture: str,
     pixels: Callable[[CheckpointFiles], ImageRule],
-    max_tokens: int,
-    types: Mapping[str, str],
     layout: Callable[[CheckpointFiles, SpecialTokens], Layout],
+    max_tokens: int = TRAINED_TOKENS,
+    types: Mapping[str, str] = INPUT_TYPES,
     instruction: str | None = None,
 ) -> Profile:
     """Join a checkpoint's numbers with a family's constants: the last token is pooled, and its vector normalized.
@@ -85,7 +78,7 @@ def make_embedder(
     """
     rule, text = pixels(files), files.section("text_config") if "text_config" in files.config else files.config
     check_patches(files.section("vision_config"), rule)
-    tokens, dimensions = special_tokens(files, DEFAULT_IDS), positive(text, "hidden_size")
+    tokens, dimensions = special_tokens(files), positive(text, "hidden_size")
     matryoshka = files.matryoshka(dimensions) or ()
     least = 1 if files.config.get("is_matryoshka") is True else dimensions
     return Profile(
@@ -128,7 +121,6 @@ def make_jina(files: CheckpointFiles) -> Profile:
         name="jina-embeddings-v4",
         architecture="stock_vlm_mrope_of_image",
         pixels=lambda files: processor_pixels(files, RELEASED_PIXELS),
-        max_tokens=TRAINED_TOKENS,
         types=input_types(JINA_QUERY, document=passage, image=""),
         layout=lambda _, tokens: TextOrImage(tokens, (JINA_QUERY, JINA_PASSAGE)),
         instruction=JINA_QUERY,
@@ -150,8 +142,6 @@ def make_native(files: CheckpointFiles) -> Profile:
         name="colqwen2",
         architecture="colqwen2",
         pixels=lambda _: processor_pixels(files, PAGE_PIXELS),
-        max_tokens=TRAINED_TOKENS,
-        types=INPUT_TYPES,
         layout=lambda _files, _tokens: chat_layout(files, QUERY_PREFIX, tail="\n"),
     )
     return of_pages(profile, positive({"embedding_dim": 128, **files.config}, "embedding_dim"), WHITE)
@@ -164,8 +154,6 @@ def make_merged(files: CheckpointFiles) -> Profile:
         name="colqwen2.5" if files.model_type == "qwen2_5_vl" else "colqwen2",
         architecture="late_vlm",
         pixels=lambda files: processor_pixels(files, RELEASED_PIXELS),
-        max_tokens=TRAINED_TOKENS,
-        types=INPUT_TYPES,
         layout=lambda files, _tokens: chat_layout(files, QUERY_PREFIX, query_ends(files)),
     )
     return of_pages(profile, read_projection(files, profile.dimensions, CUSTOM).dimensions, engines_background(files))
@@ -266,8 +254,6 @@ FAMILIES = {
             name="nomic-embed-multimodal",
             architecture="stock_vlm_mrope",
             pixels=lambda files: processor_pixels(files, PAGE_PIXELS),
-            max_tokens=TRAINED_TOKENS,
-            types=INPUT_TYPES,
             layout=lambda files, tokens: VisualPrompt(tokens, query_ends(files)),
         ),
         named=("nomic", "biqwen2"),

@@ -21,7 +21,7 @@ from service.prompt.families.pages import PIXEL_RULE
 from service.prompt.families.qwen2_vl import COLQWEN2, GME, TRAINED_TOKENS, make_embedder
 from service.prompt.profile.chat_templates import check_chat_template
 from service.prompt.profile.family import Difference
-from service.prompt.profile.page_profile import INPUT_TYPES, chat_layout, engines_background, of_pages, query_ends
+from service.prompt.profile.page_profile import chat_layout, engines_background, of_pages, query_ends
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.qwen2_vl_files import processor_pixels
 from service.prompt.profile.text_profile import protected_tokens
@@ -64,7 +64,6 @@ def make_wemm(files: CheckpointFiles) -> Profile:
         architecture=f"stock_vlm_of_videos:{MODEL_CLASS}",
         pixels=lambda _: TwoStepRule(first=FIRST_PIXELS, then=pixels),
         max_tokens=min(TRAINED_TOKENS, max_length(files) or TRAINED_TOKENS),
-        types=INPUT_TYPES,
         layout=_layout,
     )
     assert profile.images is not None
@@ -92,8 +91,6 @@ def make_late(files: CheckpointFiles) -> Profile:
         name="colqwen3.5",
         architecture=f"late_vlm:{MODEL_CLASS}",
         pixels=lambda files: processor_pixels(files, PIXEL_RULE),
-        max_tokens=TRAINED_TOKENS,
-        types=INPUT_TYPES,
         layout=lambda files, _tokens: chat_layout(files, "", query_ends(files)),
     )
     return of_pages(profile, projection.dimensions, engines_background(files))

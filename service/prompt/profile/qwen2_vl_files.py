@@ -23,7 +23,7 @@ _CONFIG_KEYS = {
     "vision_end": "vision_end_token_id",
 }
 """Special tokens that config.json numbers too: both files must agree."""
-DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
+_DEFAULT_IDS = {"image_pad": 151655, "video_pad": 151656, "vision_start": 151652, "vision_end": 151653}
 """Numbers that transformers takes for Qwen2-VL where config.json has none."""
 _FIXED = {"temporal_patch_size": 2, "resample": 3, "do_resize": True, "do_rescale": True, "do_normalize": True}
 """What a processor's file may say of an image, beside its limits, mean and deviation."""
@@ -77,7 +77,7 @@ def check_patches(vision: Mapping[str, Any], rule: ImageRule) -> None:
         )
 
 
-def special_tokens(files: CheckpointFiles, defaults: Mapping[str, int]) -> SpecialTokens:
+def special_tokens(files: CheckpointFiles, defaults: Mapping[str, int] = _DEFAULT_IDS) -> SpecialTokens:
     """Ids of the template's special tokens.
 
     Args:

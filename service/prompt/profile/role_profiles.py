@@ -37,9 +37,6 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
     Args:
         profile: of the encoder, with the length of a token's vector.
         max_positions: most tokens that the encoder can number.
-
-    Raises:
-        CheckpointError: the encoder is none of `ENCODERS` and `DECODERS`, or the tokenizer lacks what the files name.
     """
     if files.model_type not in (*ENCODERS, *DECODERS):
         raise CheckpointError(
@@ -128,13 +125,7 @@ def _filling(
 
 
 def with_looked_up_queries(profile: Profile, found: SentenceFiles, router: Router) -> Profile:
-    """The profile of a sparse encoder whose queries are weighed by a table.
-
-    Args:
-        profile: of the documents' encoder.
-
-    Raises:
-        CheckpointError: the table does not fit the vocabulary or the tokenizer.
+    """The profile of a sparse encoder, made of that of documents, whose queries are weighed by a table.
 
     Source: sentence-transformers 6.2 `SparseEncoder.encode_query` and `encode_document`.
     """

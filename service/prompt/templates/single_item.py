@@ -34,18 +34,10 @@ class SingleItem:
         return self.rewrite is _as_it_is
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """One piece.
-
-        Raises:
-            InputError: `unsupported_modality` for a text with an image, `conflicting_input` for several images,
-                `invalid_request` for a system message or other turns. The caller adds the field.
-        """
+        """One piece."""
         if (conversation.instruction or "").strip():
-            raise InputError(
-                "invalid_request",
-                "The conversation has a system message; this model was trained without instructions and has no place "
-                "for one.",
-            )
+            reason = "this model was trained without instructions and has no place for one"
+            raise InputError("invalid_request", f"The conversation has a system message; {reason}.")
         return [self._piece(single_turn(conversation, f": this model embeds one text or one {self.other}"))]
 
     def _piece(self, turn: Turn) -> Piece:

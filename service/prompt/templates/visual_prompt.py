@@ -40,9 +40,6 @@ class VisualPrompt:
         An instruction replaces the family's own words: `Query: ` before a text, `Describe the image.` after an image. A
         text beside an image replaces them too, as `context_prompts` do, and has the instruction in front.
 
-        Raises:
-            InputError: `invalid_request` for other turns.
-
         Source: illuin-tech/colpali, `ColQwen2_5_Processor`.
         """
         turn, given = single_turn(conversation), conversation.instruction or ""
@@ -95,10 +92,6 @@ class TextOrImage:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A text or an image; only the client's text is cuttable.
 
-        Raises:
-            InputError: `invalid_request` for other turns, or an instruction to an image; `unsupported_modality` for a
-                text beside an image; `conflicting_input` for several images.
-
         Source: jinaai/jina-embeddings-v4, `JinaEmbeddingsV4Processor`, `get_single_vector_embeddings`.
         """
         turn, instruction = single_turn(conversation), conversation.instruction or ""
@@ -125,11 +118,8 @@ class TextOrImage:
 def _check_image(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:
     lone_medium(turn, "image", "this model pools an image by itself, and the text would change nothing")
     if instruction.strip() and instruction not in prefixes:
-        raise InputError(
-            "invalid_request",
-            "`instruction`, or a system message: got a text; it is a prefix of texts, and this model has no place for "
-            "one beside an image.",
-        )
+        reason = "it is a prefix of texts, and this model has no place for one beside an image"
+        raise InputError("invalid_request", f"`instruction`, or a system message: got a text; {reason}.")
 
 
 def bare_pads(conversation: Conversation) -> Sequence[Piece]:
