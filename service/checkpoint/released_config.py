@@ -48,12 +48,7 @@ OF_NOMIC: Config = {
     "use_rms_norm": False,
 }
 """The same of NomicBert's code."""
-GATED: Config = {
-    "activation_function": "swiglu",
-    "mlp_fc1_bias": False,
-    "mlp_fc2_bias": False,
-    "qkv_proj_bias": False,
-}
+GATED: Config = {"activation_function": "swiglu", "mlp_fc1_bias": False, "mlp_fc2_bias": False, "qkv_proj_bias": False}
 EXPERTS: Config = {
     "activation_function": "gelu",
     "mlp_fc1_bias": True,

@@ -13,13 +13,7 @@ from pathlib import Path
 from service.checkpoint.config_files import positive
 from service.checkpoint.json_files import CheckpointError, check_keys, read_object
 from service.checkpoint.sentence_files import Pooling, read_pooling
-from service.checkpoint.sentence_modules import (
-    DenseConfig,
-    NormConfig,
-    SentenceModule,
-    read_dense,
-    read_modules,
-)
+from service.checkpoint.sentence_modules import DenseConfig, NormConfig, SentenceModule, read_dense, read_modules
 
 ORDER = ("Transformer", "Pooling", "Dense", "LayerNorm")
 """Kinds that are known: one each of the first two, then any of the others, and a Dense at the end."""

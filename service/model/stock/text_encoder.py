@@ -164,11 +164,7 @@ class TextEncoder(Backbone):
         if self.is_packed and len(lengths) == 1:
             return States(self._alone(batch), lengths)
         plan = plan_segments(
-            batch.token_ids.numpy(),
-            lengths,
-            batch.visual.index.numpy(),
-            may_share=False,
-            plans=batch.plans,
+            batch.token_ids.numpy(), lengths, batch.visual.index.numpy(), may_share=False, plans=batch.plans
         )
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
