@@ -32,32 +32,19 @@ YES: Mapping[object, tuple[str, ...]] = {"gemma": ("Yes",)}
 
 
 class AnswerTokens(NamedTuple):
-    """Ids of the vocabulary.
-
-    Attributes:
-        yes: its logit is the score.
-        no: its logit is taken from that; None where it is not.
-    """
+    """Ids of the vocabulary: the logit of `yes` is the score, less that of `no` where there is one."""
 
     yes: int
     no: int | None
 
 
 def read_answer_tokens(files: CheckpointFiles) -> AnswerTokens:
-    """Read the ids of LogitScore's config.json, or of the family's words in tokenizer.json where there is no such file.
-
-    Raises:
-        CheckpointError: an id has no logit, the vocabulary lacks a token, or a file is missing or damaged.
-    """
+    """The ids of LogitScore's config.json, or of the family's words in tokenizer.json where there is no such file."""
     return read_logit_score(files) or _by_words(files)
 
 
 def read_logit_score(files: CheckpointFiles) -> AnswerTokens | None:
-    """The ids that LogitScore's config.json gives; None without the module, or without its file.
-
-    Raises:
-        CheckpointError: an id has no logit, it reads something else than logits, or the file is damaged.
-    """
+    """The ids that LogitScore's config.json gives; None without the module, or without its file."""
     listed = read_list(files.folder / MODULES) if (files.folder / MODULES).exists() else []
     places = [str(one.get("path")) for one in listed if str(one.get("type")).rpartition(".")[2] == LOGIT_SCORE]
     if not places or not is_inside(places[0]):
@@ -96,11 +83,7 @@ def _by_words(files: CheckpointFiles) -> AnswerTokens:
 
 
 def read_temperature(files: CheckpointFiles) -> float:
-    """What a logit is divided by; 1 of all but NVIDIA's classifiers.
-
-    Raises:
-        CheckpointError: config.json has another thing than a positive number.
-    """
+    """What a logit is divided by; 1 of all but NVIDIA's classifiers."""
     said = files.config.get("temperature", 1.0) if files.model_type == BOTH_WAYS else 1.0
     if isinstance(said, bool) or not isinstance(said, int | float) or said <= 0:
         raise CheckpointError(f"{files.folder / 'config.json'} has temperature {said!r}; a positive number is needed")
@@ -112,9 +95,6 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
 
     It is `lm_head`, or the input embeddings where these are tied to it and no file has it. Of a classifier it is its
     own, of one row.
-
-    Raises:
-        CheckpointError: the weights have no head, or several, or not so many rows as config.json says.
     """
     places = {
         name: (path, tensor) for path in list_weight_files(files.folder) for name, tensor in read_header(path).items()

@@ -43,14 +43,7 @@ class ChatTemplate:
     is_only: bool = True
 
     def render(self, messages: Sequence[Message], variables: Mapping[str, Any]) -> str:
-        """The prompt of a conversation.
-
-        Args:
-            variables: what the template is given beside messages and special tokens.
-
-        Raises:
-            CheckpointError: the template is damaged, refuses these messages, or asks for the day.
-        """
+        """The prompt of a conversation; `variables` are given to the template beside messages and special tokens."""
         from jinja2 import TemplateError  # few checkpoints have a template that is rendered here
 
         if NOW in self.text:

@@ -82,14 +82,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def check_towers(features: ClapFeatures, audio: Mapping[str, Any]) -> None:
-    """Hold the extractor's numbers against the audio tower's.
-
-    Args:
-        audio: `audio_config` of config.json, defaults filled in.
-
-    Raises:
-        CheckpointError: the tower could not take what the extractor makes.
-    """
+    """Hold the extractor's numbers against the audio tower's, `audio_config` of config.json with its defaults."""
     fuses = features.truncation == "fusion"
     if fuses != bool(audio["enable_fusion"]):
         raise CheckpointError(

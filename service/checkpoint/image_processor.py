@@ -47,13 +47,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """``(x · factor - mean) / std`` for each channel.
-
-    Attributes:
-        factor: in float64.
-        mean: of red, green and blue.
-        std: likewise.
-    """
+    """``(x · factor - mean) / std`` of red, green and blue, with the factor in float64."""
 
     factor: float
     mean: tuple[float, ...]
@@ -87,11 +81,7 @@ def processor_class(folder: Path) -> str:
 
 
 def read_image_processor(folder: Path, kind: object) -> Mapping[str, Any]:
-    """The image processor's values, defaults filled in; null means absent.
-
-    Args:
-        kind: key of `DEFAULTS`.
-    """
+    """The image processor's values, filled in by `kind`, a key of `DEFAULTS`; null means absent."""
     given = {name: value for name, value in _file(folder).items() if value is not None}
     values = {**DEFAULTS[str(kind)], **given}
     if values.get("do_pad"):

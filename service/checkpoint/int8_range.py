@@ -4,12 +4,7 @@ import msgspec
 
 
 class Int8Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The range of each component that int8 and uint8 divide into steps.
-
-    Attributes:
-        minimum: least value of each component in the calibration set.
-        maximum: greatest value of each.
-    """
+    """The range of each component in the calibration set, which int8 and uint8 divide into steps."""
 
     minimum: list[float]
     maximum: list[float]

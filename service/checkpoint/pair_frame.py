@@ -35,11 +35,7 @@ PROBES = (
 
 
 class Slot(NamedTuple):
-    """The place of a text.
-
-    Attributes:
-        strips: white space at both ends is left out.
-    """
+    """The place of a text; where it `strips`, white space at both ends is left out."""
 
     role: Role
     strips: bool = False
@@ -65,11 +61,7 @@ def infer_format(template: ChatTemplate) -> Format:
 def read_pair_frame(
     template: ChatTemplate, form: Format, variables: Mapping[str, Any], roles: Sequence[Role] = PAIR
 ) -> PairFrame:
-    """The frame of one message for each role, in their order.
-
-    Raises:
-        CheckpointError: the template cannot be rendered, leaves out a query or a document, or changes a text.
-    """
+    """The frame of one message for each role, in their order."""
 
     def render(texts: Mapping[Role, str]) -> str:
         return template.render([_message(role, texts[role], form) for role in roles], variables)

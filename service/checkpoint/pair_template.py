@@ -40,11 +40,7 @@ class PairTemplate:
 
 
 def read_pair_template(files: CheckpointFiles) -> PairTemplate:
-    """Read the post-processor of tokenizer.json.
-
-    Raises:
-        CheckpointError: there is none for pairs, or it puts other tokens around a pair than around a text.
-    """
+    """Read the post-processor of tokenizer.json."""
     found = files.read_object("tokenizer.json").get("post_processor") or {}
     steps = found.get("processors", [found])
     for step in steps:

@@ -98,12 +98,8 @@ def _gte(config: Config) -> Config:
 def _fixed_ntk(config: Config, scaling: object, theta: object) -> dict[str, object]:
     """Rotary frequencies that are scaled alike at every length: ``(s θ)^(-2i/d) / s^(2/d)``.
 
-    They are those of linear scaling by s^(2/d) with the base s θ. The code's mixed form has others.
-
-    Args:
-        config: says d, the width of a head.
-        scaling: `rope_scaling` of config.json; s is its factor.
-        theta: `rope_theta`, θ.
+    They are those of linear scaling by s^(2/d) with the base s θ, where s is the factor of `rope_scaling`, θ
+    `rope_theta`, and d the width of a head. The code's mixed form has others.
 
     Source: NTKScalingRotaryEmbedding of `modeling.py`; kexue.fm/archives/9706.
     """

@@ -18,7 +18,7 @@ from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
 from service.checkpoint.sentence_settings import FEATURES, PairSettings, find_settings, read_pair_settings
-from service.checkpoint.tokenizer_settings import check_tokenizer_settings
+from service.checkpoint.tokenizer_settings import CONFIG, check_tokenizer_settings, said_length
 
 Activation = Literal["sigmoid", "identity"]
 ACTIVATIONS: Mapping[str, Activation] = {"Sigmoid": "sigmoid", "Identity": "identity"}
@@ -26,9 +26,6 @@ ACTIVATIONS: Mapping[str, Activation] = {"Sigmoid": "sigmoid", "Identity": "iden
 KNOWN = re.compile(
     rf"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>{TRANSFORMER})"
 )
-NO_LIMIT = 10**9
-"""`model_max_length` of a tokenizer that has none is a number far beyond."""
-TOKENIZER = "tokenizer_config.json"
 OF_CROSS_ENCODER = ("activation_fn", "keep_in_fp32_modules")
 """Keys of its config_sentence_transformers.json; the heads of the latter are in float32 here whatever it says."""
 
@@ -81,12 +78,9 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
                 f"{CROSS_ENCODER!r}, without which sentence-transformers does not read them"
             )
     check_tokenizer_settings(files)
-    tokenizer = files.optional(TOKENIZER)
-    limit = tokenizer.get("model_max_length", tokenizer.get("max_len"))
-    own = int(limit) if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT else None
     return RerankerFiles(
         activation=read_activation(files, names),
-        max_tokens=settings.max_tokens or own,
+        max_tokens=settings.max_tokens or said_length(files.optional(CONFIG)),
         lower_case=settings.lower_case,
         messages=_messages(files, settings, is_saved=saved),
         prompt=read_prompt(files, names),
@@ -156,11 +150,7 @@ def _messages(files: CheckpointFiles, settings: PairSettings, *, is_saved: bool)
 
 
 def read_prompt(files: CheckpointFiles, names: Mapping[str, Any]) -> str:
-    """The prompt that sentence-transformers puts before each pair; empty where there is none.
-
-    Args:
-        names: of config_sentence_transformers.json; empty where that does not count.
-    """
+    """The prompt that sentence-transformers puts before each pair, by `names` as in `read_activation`; else empty."""
     name, prompts = names.get("default_prompt_name"), names.get("prompts") or {}
     if name is None:
         return ""

@@ -25,11 +25,7 @@ PACKAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ScoreModules:
-    """What comes after the transformer.
-
-    Attributes:
-        layers: over what is pooled, in order; the last makes one number.
-    """
+    """What comes after the transformer: layers over what is pooled, in order; the last makes one number."""
 
     pooling: Pooling
     layers: tuple[DenseConfig | NormConfig, ...]

@@ -8,7 +8,7 @@ Source: sentence-transformers 6.2 (`Transformer`, `Pooling`, `_load_default_modu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,20 +76,16 @@ class SentenceFiles:
     dimensions: int | None
     max_tokens: int | None
     lower_case: bool
-    prompts: Mapping[str, str]
-    default_prompt: str
-    truncate_dim: int | None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str = ""
+    truncate_dim: int | None = None
     similarity: Similarity = "cosine"
     colbert: ColbertFiles | None = None
     splade: SpladePooling | None = None
 
 
 def read_sentence_files(files: CheckpointFiles, encodes: Encodes = "pooled") -> SentenceFiles:
-    """Read all of them.
-
-    Args:
-        encodes: of a model that pools: texts alone, or media too.
-    """
+    """Read all of them; `encodes` says of a model that pools if it takes texts alone, or media too."""
     check_tokenizer_settings(files)
     names, settings = files.optional(NAMES), find_settings(files)
     has_splade = is_splade(files.folder)
@@ -141,9 +137,6 @@ def _of_tokens(files: CheckpointFiles, found: ColbertFiles) -> SentenceFiles:
         dimensions=found.dense[-1].out_features if found.dense else None,
         max_tokens=max_length(files),
         lower_case=find_settings(files).content.get("do_lower_case") is True,
-        prompts={},
-        default_prompt="",
-        truncate_dim=None,
         colbert=found,
     )
 

@@ -41,11 +41,7 @@ computes something else: PyLate's Dense works on each token."""
 
 @dataclass(frozen=True, slots=True)
 class SentenceModule:
-    """One entry of `modules.json`.
-
-    Attributes:
-        kind: the class's name, which says what it computes.
-    """
+    """One entry of `modules.json`; its kind, the class's name, says what it computes."""
 
     kind: str
     folder: Path
@@ -85,12 +81,7 @@ class NormConfig:
 
 
 def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
-    """The modules of a folder in order; none where it has no `modules.json`.
-
-    Raises:
-        CheckpointError: the file is damaged, or its modules are not sentence-transformers' own Transformer, Pooling,
-            Dense ..., Normalize, of which the first two are needed.
-    """
+    """The modules of a folder in order; none where it has no `modules.json`."""
     path = folder / "modules.json"
     if not path.exists() or _is_of_own_code(path):
         return ()
@@ -122,10 +113,6 @@ def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[
     Args:
         known: import paths; the group `kind` is the module's.
         supported: what an error says of them.
-
-    Raises:
-        CheckpointError: the file is not there or damaged, a module has another import path, or its own path leads out
-            of the folder.
     """
     path = folder / "modules.json"
     entries, modules = read_list(path), list[SentenceModule]()

@@ -185,11 +185,7 @@ class PairSettings:
 
 
 def read_pair_settings(files: CheckpointFiles, task: str) -> PairSettings:
-    """Read the file.
-
-    Args:
-        task: `transformer_task` that makes the scores of this architecture.
-    """
+    """Read the file; `task` is the `transformer_task` that makes the scores of this architecture."""
     found = find_settings(files)
     name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}
     content |= {newer: content.pop(older) for newer, older in OLD_NAMES.items() if older in content}

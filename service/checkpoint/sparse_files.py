@@ -37,12 +37,7 @@ OF_TEXTS = ("model", "normalizer", "pre_tokenizer", "added_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """Where the modules of both sides are.
-
-    Attributes:
-        pooling: of their pooling.
-        queries: of the table.
-    """
+    """Where the modules of both sides are: the documents' transformer and pooling, and the queries' table."""
 
     transformer: Path
     pooling: Path
@@ -50,11 +45,7 @@ class Router:
 
 
 def read_router(folder: Path) -> Router | None:
-    """The modules of both sides; None where `modules.json` has no Router to SPLADE.
-
-    Raises:
-        CheckpointError: a file is damaged, the routes are others, or a module is not in the folder.
-    """
+    """The modules of both sides; None where `modules.json` has no Router to SPLADE."""
     modules, path = folder / "modules.json", folder / CONFIG
     if not modules.is_file() or not path.is_file():
         return None
@@ -89,12 +80,7 @@ def beside(folder: Path) -> Path:
 
 
 def read_table(router: Router, num_entries: int) -> int | None:
-    """Check the table against the vocabulary; the longest query, tokens, or None: any.
-
-    Raises:
-        CheckpointError: it has another number of weights, is not read from safetensors, or tokens are made otherwise
-            than those of documents.
-    """
+    """Check the table against the vocabulary; the longest query, tokens, or None: any."""
     config, weights = read_object(router.queries / "config.json"), router.queries / SINGLE
     if config.get("path") is not None or not weights.is_file():
         raise CheckpointError(

@@ -45,7 +45,11 @@ def max_length(files: CheckpointFiles) -> int | None:
         own = positive(settings.content, "max_seq_length", settings.name)
         if "model_max_length" not in settings.processor:
             return own
-    named = tokenizer_settings(files)
+    return said_length(tokenizer_settings(files))
+
+
+def said_length(named: Mapping[str, Any]) -> int | None:
+    """Longest prompt by the arguments of a tokenizer; None where they say nothing."""
     limit = named.get("model_max_length", named.get("max_len"))
     return int(limit) if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT else None
 
@@ -69,11 +73,7 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
 
 
 def refuse(files: CheckpointFiles, key: str, value: object, why: str) -> None:
-    """Raise the error of a key, with the file that has it.
-
-    Raises:
-        CheckpointError: always.
-    """
+    """Raise the error of a key, with the file that has it."""
     settings = find_settings(files)
     place = settings.name if key in settings.processor else CONFIG
     if place == CONFIG and key not in files.optional(CONFIG):

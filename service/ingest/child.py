@@ -26,9 +26,6 @@ async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
     """Start a server with flags of `cenote serve` and yield its URL; it ends with the run.
 
     On Linux it ends even when the run is killed.
-
-    Raises:
-        IngestError: the server did not start; the message has the end of its log.
     """
     with tempfile.TemporaryFile() as log:  # without a name: nothing stays of a run that is killed
         process = await asyncio.create_subprocess_exec(

@@ -120,11 +120,7 @@ async def _run(
 
 
 def _check_outputs(options: Options, sink: Sink) -> None:
-    """Refuse, before a server is started, what neither this sink nor any model could give.
-
-    Raises:
-        CommandLineError: the sink has no place for a kind of vector, or `--raw` stands beside other kinds than dense.
-    """
+    """Refuse, before a server is started, what neither this sink nor any model could give."""
     asked = ",".join(options.outputs)
     if lacked := [sink.lacks[kind] for kind in options.outputs if kind in sink.lacks]:
         raise CommandLineError(f"--outputs {asked}: {'; '.join(lacked)}")
@@ -133,11 +129,7 @@ def _check_outputs(options: Options, sink: Sink) -> None:
 
 
 def _check_chunks(options: Options) -> None:
-    """Refuse an overlap that no chunk could have, and late chunking of what it is not for.
-
-    Raises:
-        CommandLineError: an overlap is as long as a chunk, or there are no chunks; what late chunking has no place for.
-    """
+    """Refuse an overlap that no chunk could have, and late chunking of what it is not for."""
     if options.late_chunking and not options.chunk_chars:
         raise CommandLineError("--late-chunking: expected --chunk-chars too, got none")
     if options.late_chunking and options.chunk_overlap:
@@ -152,11 +144,7 @@ def _check_chunks(options: Options) -> None:
 
 
 def _check_taken(options: Options, source: OpenSource, agreed: Agreed) -> None:
-    """Refuse files of which the model could take nothing.
-
-    Raises:
-        IngestError: it takes no images, or no videos.
-    """
+    """Refuse files of which the model could take nothing."""
     takes_pages = agreed.bounds.max_pixels or agreed.plan.pages == "text"
     if not isinstance(source, NamedFiles):
         if options.segment_s and isinstance(source, Folder) and agreed.bounds.video_rule is None:
@@ -221,11 +209,7 @@ async def _server(options: Options) -> AsyncIterator[str]:
 
 
 def _api_key(options: Options) -> str:
-    """The key from the environment, which other users of the machine cannot read; empty if none is named.
-
-    Raises:
-        CommandLineError: the variable is not set.
-    """
+    """The key from the environment, which other users of the machine cannot read; empty if none is named."""
     if options.api_key_env is None:
         return ""
     key = os.environ.get(options.api_key_env)

@@ -88,11 +88,7 @@ class Pause:
         self.limit = min(self.limit + GROWTH, self._max_at_once)
 
     def failed(self, wait_s: float, why: str) -> None:
-        """Pause all senders for `wait_s`, as the server says or by `backoff_s`.
-
-        Raises:
-            IngestError: nothing has succeeded for `give_up_s`.
-        """
+        """Pause all senders for `wait_s`, as the server says or by `backoff_s`; end the run after `give_up_s` of it."""
         now_s = time.monotonic()
         self._failing_since_s = min(self._failing_since_s, now_s)
         if now_s - self._failing_since_s >= self._give_up_s:

@@ -36,11 +36,7 @@ class Pipeline:
     _batches: asyncio.Queue[AskBatch | None] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, num_senders: int) -> None:
-        """Embed and write every item of the source that is not in the ledger, by `num_senders` concurrent requests.
-
-        Raises:
-            IngestError: the run cannot continue.
-        """
+        """Embed and write every item of the source that is not in the ledger, by `num_senders` concurrent requests."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.writer.run())

@@ -54,11 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def make_plan(card: dict[str, Any], options: Options) -> Plan:
-    """The plan for a model's entry of `/v1/models`; without `--dimensions` it has the model's own length.
-
-    Raises:
-        IngestError: the model lacks a kind of vector, or late chunking.
-    """
+    """The plan for a model's entry of `/v1/models`; without `--dimensions` it has the model's own length."""
     outputs = options.outputs
     offered = card.get("outputs", ["dense"])  # servers of older versions have no others
     if lacked := [kind for kind in outputs if kind not in offered]:

@@ -150,11 +150,7 @@ class BarProgress(Progress):
 
 
 def make_progress(counts: RunCounts, *, json: bool) -> Progress:
-    """JSON with `--json`, a bar if stderr is a terminal, otherwise one line at the end.
-
-    Raises:
-        IngestError: tqdm is not installed.
-    """
+    """JSON with `--json`, a bar if stderr is a terminal, otherwise one line at the end."""
     if json:
         return JsonProgress(counts)
     return BarProgress(counts) if sys.stderr.isatty() else Progress(counts)

@@ -40,11 +40,7 @@ class SourceReader:
         self._arrived.set()
 
     async def take(self, wait_s: float | None) -> list[SourceItem | BadRecord] | None:
-        """Items read since the last call, in order: empty after `wait_s` without any, None at the end of the source.
-
-        Raises:
-            IngestError: the source cannot be read.
-        """
+        """Items read since the last call, in order: empty after `wait_s` without any, None at the end of the source."""
         try:
             async with asyncio.timeout(wait_s):  # `wait_for` of Python 3.11 swallows the end of a run
                 await self._arrived.wait()

@@ -38,9 +38,6 @@ def named_models(tables: tuple[str, Any] | None, given: tuple[str, Any] | None) 
     Args:
         tables: the file's `models`, with where they stand.
         given: the setting `model`, with where it stood; what it says of a table's name comes before the table.
-
-    Raises:
-        SettingsError: a model has no name beside others, a name comes twice, or a table has what it must not have.
     """
     found = {} if tables is None else _tables(*tables)
     if given is None:
@@ -58,11 +55,7 @@ def named_models(tables: tuple[str, Any] | None, given: tuple[str, Any] | None) 
 
 
 def check_common(named: ModelTable) -> None:
-    """Refuse, where several models are served, what must name one of them.
-
-    Raises:
-        SettingsError: it is set for all.
-    """
+    """Refuse, where several models are served, what must name one of them."""
     for name in ONLY_IN_TABLES:
         if name in named:
             source, value = named[name]
@@ -107,11 +100,7 @@ def _tables(source: str, tables: Any) -> dict[str, ModelTable]:
 
 
 def _complete(name: str, table: ModelTable) -> ModelTable:
-    """A table with the name that answers have, and that requests may give.
-
-    Raises:
-        SettingsError: it has no model.
-    """
+    """A table with the name that answers have, and that requests may give."""
     if "model" not in table:
         raise SettingsError(f"[models.{name}]: expected a key `model`, or --model {name}=ID")
     where, more = table.get("served_name", ("", []))

@@ -25,11 +25,7 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], config: 
 
     Args:
         flags: strings by name, lists of them for flags that came more than once; `models` with tables as in the file.
-        environ: of the process.
-        config: the TOML file, or None.
-
-    Raises:
-        SettingsError: a name is unknown or a value invalid.
+        config: the TOML file.
     """
     named = {
         **({} if config is None else _from_file(config)),

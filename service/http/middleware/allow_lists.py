@@ -65,9 +65,6 @@ class AllowedOrigins:
 
     Args:
         origins: such as `https://app.example`, separated by commas; or `*` for every page that there is.
-
-    Raises:
-        SettingsError: one of them is no origin as browsers send it.
     """
 
     def __init__(self, app: ASGIApp, origins: str) -> None:

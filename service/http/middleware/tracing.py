@@ -108,11 +108,7 @@ class FailedExports(logging.Handler):
 
 
 class Tracing:
-    """Sends spans to a collector.
-
-    Raises:
-        SettingsError: the URL is none of a collector, or the extra is not installed.
-    """
+    """Sends spans to a collector."""
 
     def __init__(self, endpoint: str) -> None:
         failed = FailedExports(_host_of(endpoint))
@@ -170,11 +166,7 @@ class Tracing:
 
 
 def _host_of(endpoint: str) -> str:
-    """Host and port of a collector's URL.
-
-    Raises:
-        SettingsError: it is no http or https URL with a host; not repeated, since it may hold a password.
-    """
+    """Host and port of a collector's URL; an error does not repeat it, since it may hold a password."""
     try:
         parts = urlsplit(endpoint)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:

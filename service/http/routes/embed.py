@@ -63,11 +63,7 @@ class EmbeddedRequest:
 
 
 async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
-    """Embed what `body` holds, which is the call's own or made of it, for this route and `/v1/embed`.
-
-    Raises:
-        ServiceError: an input is at fault, or the service cannot take it now.
-    """
+    """Embed what `body` holds, which is the call's own or made of it, for this route and `/v1/embed`."""
     online, caller = call.serving.find(body.model, "vectors"), call.caller
     model = online.model
     types = embedding_types(body.embedding_types or (), model.offer)

@@ -37,11 +37,7 @@ async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
 
 
 def model_cards(serving: Serving) -> list[ModelCard]:
-    """One for each name that means a model.
-
-    Raises:
-        UnavailableError: a model is still loading.
-    """
+    """One for each name that means a model."""
     every = serving.all_online()
     models = [online.model for online in every]
     cards: list[ModelCard] = []

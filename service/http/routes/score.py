@@ -54,11 +54,7 @@ class ScoredCall:
 
 
 async def score_call(call: Call[Any], asked: Comparison) -> ScoredCall:
-    """Score what `asked` holds, for this route and those of `rerank`.
-
-    Raises:
-        ServiceError: an input is at fault, or the service cannot take it now.
-    """
+    """Score what `asked` holds, for this route and those of `rerank`."""
     online = call.serving.find(call.body.model, "score")
     name = call.body.model or online.model.name
     scores = await scores_of(online, asked, call.caller)

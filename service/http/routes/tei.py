@@ -93,11 +93,7 @@ async def get_info(request: AnyRequest) -> Response[bytes]:
 
 
 def _job(body: TeiEmbedRequest | TeiSparseRequest, model: ServedModel, tenant: Tenant, ask: OutputAsk) -> Job:
-    """The job of a request.
-
-    Raises:
-        InputError: the model has no such prompt.
-    """
+    """The job of a request."""
     named = None if body.prompt_name is None else model.instruction_of(body.prompt_name, "prompt_name")
     options = PromptOptions(Conversation(named), is_named=True)
     inputs = (

@@ -139,11 +139,7 @@ async def answer_text(call: Call[D], respond: Callable[[str], msgspec.Struct]) -
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
-    """Refuse ids that the vocabulary lacks.
-
-    Raises:
-        InputError: one is not of `num_ids`.
-    """
+    """Refuse ids that the vocabulary lacks."""
     for index, token_id in enumerate(token_ids):
         if token_id >= num_ids:
             message = f"`tokens[{index}]`: expected a token id from 0 to {num_ids - 1}, got {token_id}"

@@ -61,9 +61,6 @@ def bind(host: str, port: int, setting: str = "port") -> list[socket.socket]:
         host: a name or an address; empty for every address of the machine.
         port: 0 takes a free one.
         setting: the name of the setting of the port.
-
-    Raises:
-        ListenError: the host has no address here, or one of them is taken.
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -139,11 +136,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def peer_rule(settings: Settings) -> PeerRule:
-    """Who may have a connection: as many as the setting says, or as this process may have files for.
-
-    Raises:
-        SettingsError: `--proxies` names what is no address and no network.
-    """
+    """Who may have a connection: as many as the setting says, or as this process may have files for."""
     return PeerRule.of(settings, min(settings.max_connections, _num_affordable()))
 
 
@@ -204,9 +197,6 @@ async def metrics_served(settings: Settings, scrape: Scrape) -> AsyncIterator[st
 
     Yields:
         Its address, or None.
-
-    Raises:
-        ListenError: its address cannot be had.
     """
     if settings.metrics_port is None:
         yield None

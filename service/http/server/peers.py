@@ -74,11 +74,7 @@ class PeerRule:
 
     @classmethod
     def of(cls, settings: Settings, max_connections: int) -> "PeerRule":
-        """The rule of a configuration.
-
-        Raises:
-            SettingsError: `--proxies` names what is no address and no network.
-        """
+        """The rule of a configuration."""
         return cls(max_connections, max(1, max_connections // 2), _networks(settings.proxies or ""))
 
     def arrival(self, address: str, tallies: Iterable[Tally]) -> Arrival:

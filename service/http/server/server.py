@@ -83,11 +83,7 @@ class DrainingServer(uvicorn.Server):
             self._serving.keyring.read_again()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to load, and to listen, now or once the model answers.
-
-        Raises:
-            ListenError: another program has begun to listen there since the address was bound.
-        """
+        """Begin to load, and to listen, now or once the model answers."""
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(1)  # uvicorn has logged why

@@ -47,22 +47,14 @@ class PdfProcess(FileProcess):
         super().__init__(DEADLINE_S)
 
     def num_pages(self, file: SourceFile) -> int:
-        """The number of pages.
-
-        Raises:
-            FileError: the file is gone, too large, encrypted or damaged, or opening it takes too long.
-        """
+        """The number of pages."""
         end, _ = self._ask(file, PageTask(encoded=b"", keeps=True, page=0), 0, file.name)
         if end.page is None or not end.page.num_pages:
             self.refuse(file.name, UNREADABLE)
         return end.page.num_pages
 
     def read(self, file: SourceFile, page: int) -> ReadPage:
-        """Size and text of a page, counted from 1.
-
-        Raises:
-            FileError: as `num_pages`, or the page is damaged or takes too long.
-        """
+        """Size and text of a page, counted from 1."""
         name = f"{file.name} page {page}"
         task = PageTask(encoded=b"", keeps=True, page=page, num_text_bytes=MAX_TEXT_BYTES)
         end, text = self._ask(file, task, MAX_TEXT_BYTES, name)
@@ -71,11 +63,7 @@ class PdfProcess(FileProcess):
         return ReadPage(end.page.width_pt, end.page.height_pt, text.tobytes().rstrip(b"\0").decode(errors="replace"))
 
     def render(self, image: PageImage, max_pixels: int) -> NDArray[np.uint8]:
-        """The page in RGB [height, width, 3], as the server renders a `file` part for a model of `max_pixels`.
-
-        Raises:
-            FileError: as `read`.
-        """
+        """The page in RGB [height, width, 3], as the server renders a `file` part for a model of `max_pixels`."""
         info = PageInfo(num_pages=image.page, width_pt=image.width_pt, height_pt=image.height_pt)
         raster, name = Raster.of(info, max_pixels), f"{image.file.name} page {image.page}"
         size, framing = raster.size, Framing((raster.size,))
@@ -88,11 +76,7 @@ class PdfProcess(FileProcess):
         return pixels.reshape(*size, 3)
 
     def open(self, worker: WorkerProcess, file: SourceFile) -> bytes:
-        """Have a process open a file; return the digest of its content.
-
-        Raises:
-            FileError: it is gone, too large, encrypted, a form of scripts, or damaged.
-        """
+        """Have a process open a file; return the digest of its content."""
         encoded = _content(file)
         end, _ = worker.exchange(PageTask(encoded=encoded, keeps=True, page=0), 0, DEADLINE_S)
         if end.page is None:

@@ -29,11 +29,7 @@ class SourceFile:
 
 
 def find(path: Path, name: str) -> SourceFile:
-    """A file as it is now.
-
-    Raises:
-        FileError: there is none, or it is not a regular file.
-    """
+    """A file as it is now."""
     try:
         found = path.stat()
     except OSError as error:

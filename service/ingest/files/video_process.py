@@ -44,19 +44,11 @@ class VideoProcess(FileProcess):
         self._video: OpenedVideo | None = None
 
     def opened(self, file: SourceFile) -> OpenedVideo:
-        """Return the facts of the container.
-
-        Raises:
-            FileError: the file is gone, damaged, no MP4 or WebM, has no video or too many frames, or takes too long.
-        """
+        """Return the facts of the container."""
         return self.ask(file, file.name, OPEN_S, lambda _: self._opened())
 
     def frames(self, segment: VideoSegment, sampled: SampledFrames) -> NDArray[np.uint8]:
-        """Frames of a segment: RGB, uint8 [len(sampled.numbers), height, width, 3].
-
-        Raises:
-            FileError: as `opened`, or the frames are damaged or take too long.
-        """
+        """Frames of a segment: RGB, uint8 [len(sampled.numbers), height, width, 3]."""
         shape = (len(sampled.numbers), *sampled.size, 3)
         task = VideoTask(
             encoded=b"",

@@ -22,33 +22,21 @@ class DeadLetters:
     """
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
-        """Rewrite the file from the ledger.
-
-        Raises:
-            IngestError: the file cannot be written.
-        """
+        """Rewrite the file from the ledger."""
         self.path = path
         self._ledger = ledger
         self.num_items = ledger.num_dead_items()
         self.rewrite()
 
     def rewrite(self) -> None:
-        """Rewrite the file from the ledger, which merges the lines of an item. Blocks.
-
-        Raises:
-            IngestError: the file cannot be written.
-        """
+        """Rewrite the file from the ledger, which merges the lines of an item. Blocks."""
         try:
             _replace(self.path, b"".join(_lines(self._ledger.dead())))
         except OSError as error:
             raise file_error("--dead-letters", self.path, error) from None
 
     def add(self, failures: Iterable[FailedAsk]) -> None:
-        """Record failures in the ledger, then append their lines. Blocks.
-
-        Raises:
-            IngestError: one of the two cannot be written.
-        """
+        """Record failures in the ledger, then append their lines. Blocks."""
         failures = list(failures)
         if not failures:
             return

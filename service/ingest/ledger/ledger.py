@@ -58,11 +58,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
-
-        Raises:
-            IngestError: it is not a ledger, is not writable, or another run has it open.
-        """
+        """Open or create the file, which no other run may have open."""
         self.path = path
         self._lock = threading.Lock()
         with self._checked("not a ledger that can be written"):
@@ -87,11 +83,7 @@ class Ledger:
         self._only_run.close()
 
     def agree(self, plan: Plan, sink: str, fingerprint: str) -> None:
-        """Check that this run continues the one that made the ledger; a new ledger passes.
-
-        Raises:
-            IngestError: model, settings or sink differ; the message says how.
-        """
+        """Check that this run continues the one that made the ledger; a new ledger passes."""
         made_by = self.fact("plan")
         if made_by is None:
             return
@@ -110,11 +102,7 @@ class Ledger:
             )
 
     def fact(self, name: str) -> bytes | None:
-        """A stored value, or None.
-
-        Raises:
-            IngestError: the file is damaged; every read may raise this.
-        """
+        """A stored value, or None."""
         rows = self._rows("SELECT value FROM fact WHERE name = ?", (name,))
         with self._checked():
             return bytes(rows[0][0]) if rows else None

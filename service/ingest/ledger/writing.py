@@ -81,11 +81,7 @@ class Writer:
             due_s = (due_s or loop.time() + self._sink.max_wait_s) if self._points else None
 
     async def open(self, layout: Layout) -> None:
-        """Open the sink at the ledger's position, in the thread that writes.
-
-        Raises:
-            IngestError: the sink does not match the ledger.
-        """
+        """Open the sink at the ledger's position, in the thread that writes."""
         position = self._ledger.position
         written = Written(position or 0, self._ledger.num_done(), is_first=position is None)
         await asyncio.get_running_loop().run_in_executor(self._thread, self._sink.open, layout, written)
@@ -106,11 +102,7 @@ class Writer:
             self._thread.shutdown()
 
     async def flush(self) -> None:
-        """Write what has been collected.
-
-        Raises:
-            IngestError: the sink fails.
-        """
+        """Write what has been collected."""
         points, self._points, self._num_bytes = self._points, [], 0
         if points:
             await self._in_thread(self._write, points)

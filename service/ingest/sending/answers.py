@@ -54,11 +54,7 @@ def read_error(body: bytes, status: int) -> ItemError:
 
 
 def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool = False) -> bytes:
-    """The components in a base64 string, as little-endian float32; `is_multi`: of any number of vectors.
-
-    Raises:
-        IngestError: they are no vector of `dimensions`.
-    """
+    """The components in a base64 string, as little-endian float32; `is_multi`: of any number of vectors."""
     try:
         vector = base64.b64decode(encoded, validate=True)
     except binascii.Error:
@@ -70,11 +66,7 @@ def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool 
 
 
 def model_card(body: bytes, model: str | None) -> dict[str, Any]:
-    """The entry of `/v1/models` with the id or alias `model`; None takes the first.
-
-    Raises:
-        IngestError: no such model, not a Cenote server, or an old one.
-    """
+    """The entry of `/v1/models` with the id or alias `model`; None takes the first."""
     try:
         cards: list[dict[str, Any]] = msgspec.json.decode(body, type=dict[str, Any])["data"]
         named = {card["id"]: card for card in cards if card["max_vectors_per_input"]}

@@ -75,11 +75,7 @@ class Conversations:
         return orjson.dumps(self._settings | {"on_error": "per_item", "messages": conversations})
 
     def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
-        """Read vectors, errors and cache counts.
-
-        Raises:
-            IngestError: it is no answer to so many inputs.
-        """
+        """Read vectors, errors and cache counts."""
         return self._answer(body, len(asks))
 
     def _answer(self, body: bytes, num_inputs: int) -> ServerAnswer:
@@ -131,11 +127,7 @@ class ChunkedTexts(Conversations):
         return orjson.dumps(settings | {"input": late.chunks, "late_chunking": True})
 
     def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
-        """The entries of the chunks that were asked for.
-
-        Raises:
-            IngestError: it is no answer to so many inputs.
-        """
+        """The entries of the chunks that were asked for."""
         if asks[0].item.late is None:
             return super().read(body, headers, asks)
         whole = self._answer(body, len(asks[0].item.late.chunks))

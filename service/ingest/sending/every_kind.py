@@ -68,11 +68,7 @@ class EveryKind:
         return orjson.dumps(settings | {"inputs": [{"content": content(ask, media, _part)} for ask in asks]})
 
     def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> ServerAnswer:
-        """Read vectors, errors and cache counts.
-
-        Raises:
-            IngestError: it is no answer to so many inputs.
-        """
+        """Read vectors, errors and cache counts."""
         num_inputs = len(asks)
         try:
             answer = msgspec.json.decode(body, type=_Answer)

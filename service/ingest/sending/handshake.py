@@ -39,11 +39,7 @@ class Agreed:
 
 
 async def agree(client: Client, options: Options) -> Agreed:
-    """Ask for the model, and agree on plan, form and limits of the requests.
-
-    Raises:
-        IngestError: no such model, or it does not support the options.
-    """
+    """Ask for the model, and agree on plan, form and limits of the requests."""
     card = model_card(await client.models(), options.model if options.server else None)
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
@@ -83,11 +79,7 @@ async def probe_vector(client: Client, agreed: Agreed) -> bytes:
 
 
 def check_probe(before: bytes, now: bytes) -> None:
-    """Compare with the probe of the ledger's first run: older ledgers keep it instead of the model's fingerprint.
-
-    Raises:
-        IngestError: the vectors are of different models.
-    """
+    """Compare with the probe of the ledger's first run: older ledgers keep it instead of the model's fingerprint."""
     old, new = np.frombuffer(before, "<f4"), np.frombuffer(now, "<f4")
     cosine = float(old @ new / (np.linalg.norm(old) * np.linalg.norm(new)))
     if not cosine >= MIN_COSINE:

@@ -54,11 +54,7 @@ class ImageLoader:
     processes: PdfProcesses
 
     def load(self, image: ImageInput) -> LoadedImage:
-        """An item's image. Blocks.
-
-        Raises:
-            FileError: the image has more than `max_bytes`, is gone or cannot be read.
-        """
+        """An item's image. Blocks."""
         match image:
             case str(url) if url.startswith("data:"):
                 return LoadedImage(url, _name(hashlib.sha256(url.encode()).digest()))
@@ -146,11 +142,7 @@ class VideoLoader:
     processes: VideoProcesses
 
     def load(self, segment: VideoSegment) -> LoadedFrames:
-        """The frames of a segment. Blocks.
-
-        Raises:
-            FileError: the model takes no video, the file is damaged there, or the frames are too large for a request.
-        """
+        """The frames of a segment. Blocks."""
         if self.rule is None:
             raise FileError("unsupported_modality", f"{segment.name}: {self.refusal}")
         sampled = segment.sample(self.rule)

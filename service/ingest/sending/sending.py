@@ -117,11 +117,7 @@ class Sender:
         self._videos = VideoLoader(bounds.video_rule, bounds.no_videos, bounds.body_bytes, videos)
 
     async def embed(self, asks: Sequence[Ask]) -> list[Outcome]:
-        """The outcome of each ask, in any order.
-
-        Raises:
-            IngestError: the server answers nothing.
-        """
+        """The outcome of each ask, in any order."""
         media, failures = await asyncio.to_thread(self._load, asks)
         failed = {failure.ask.item.id for failure in failures}
         outcomes: list[Outcome] = [*failures]

@@ -22,9 +22,5 @@ SINKS: dict[str, Callable[[Target], Sink]] = {
 
 
 def make_sink(target: Target) -> Sink:
-    """The sink that `--to` names.
-
-    Raises:
-        IngestError: its extra is not installed.
-    """
+    """The sink that `--to` names."""
     return SINKS[target.kind](target)

@@ -53,11 +53,7 @@ class JsonlFile(Sink):
         return self._file.tell()
 
     def close(self) -> None:
-        """Close the file.
-
-        Raises:
-            IngestError: what a failed write has left cannot be written either.
-        """
+        """Close the file."""
         try:
             if self._file is not None:
                 self._file.close()

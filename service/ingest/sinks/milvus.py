@@ -84,11 +84,7 @@ class MilvusCollection(Sink):
             self._client.close()
 
     def _check(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
-        """Compare with what a collection has.
-
-        Raises:
-            IngestError: it has other vectors.
-        """
+        """Compare with what a collection has."""
         wanted = {self._layout.name(kind): kind for kind in self._layout.outputs}
         for name, kind in wanted.items():
             field = fields.get(name, {})
@@ -101,11 +97,7 @@ class MilvusCollection(Sink):
             raise self._target.error(f"`{name}` {has}, expected {expected}")
 
     def _check_metrics(self, metrics: Mapping[str, str]) -> None:
-        """Compare with the metrics of a collection's indexes, by field; one without an index gets it later.
-
-        Raises:
-            IngestError: another metric.
-        """
+        """Compare with the metrics of a collection's indexes, by field; one without an index gets it later."""
         for kind in self._layout.outputs:
             name, expected = self._layout.name(kind), self._metric(kind)
             if (got := metrics.get(name, expected)) != expected:

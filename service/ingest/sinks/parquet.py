@@ -128,11 +128,7 @@ class ParquetFolder(Sink):
         return self._number | self._spool.num_bytes << PART_BITS
 
     def close(self) -> None:
-        """Write the remaining rows as a part, which the next run extends.
-
-        Raises:
-            IngestError: the disk is full, for instance.
-        """
+        """Write the remaining rows as a part, which the next run extends."""
         if not self._spool.tables:
             return
         try:

@@ -72,11 +72,7 @@ class PgTable(Sink):
             raise self._target.error(f"it is empty, and the ledger knows {written.num_points} points")
 
     def _check_indexes(self, indexes: Sequence[tuple[str, str, str]]) -> None:
-        """Refuse a column whose indexes all compare in other ways: no search by the model's own would use them.
-
-        Raises:
-            IngestError: the indexes (name, column, operator class) of a column have another metric.
-        """
+        """Refuse a column whose indexes all compare in other ways: no search by the model's own would use them."""
         for kind in self._layout.outputs:
             metric = {"dense": DOT if self._layout.by_dot else COSINE, "sparse": DOT}.get(kind)
             column = self._layout.name(kind)

@@ -108,11 +108,7 @@ class QdrantCollection(Sink):
         return models.PointStruct(id=str(point.ask.point), vector=vector, payload=stored_fields(point))
 
     def _check(self, params: Any) -> None:
-        """Compare with what a collection has.
-
-        Raises:
-            IngestError: it has other vectors.
-        """
+        """Compare with what a collection has."""
         got, expected = _described(params.vectors, params.sparse_vectors), self._described()
         if got != expected:
             raise self._target.error(f"the collection has {got}, expected {expected}")

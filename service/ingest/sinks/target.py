@@ -67,11 +67,7 @@ class Target:
 
 
 def parse_target(written: str) -> Target:
-    """Parse `--to`.
-
-    Raises:
-        CommandLineError: none of `KINDS`, or it has a password in it.
-    """
+    """Parse `--to`."""
     kind, colon, rest = written.partition(":")
     if not colon or kind not in KINDS:
         kind, rest = Path(written).suffix.removeprefix("."), written

@@ -25,9 +25,6 @@ def open_source(options: Options, kinds: Kinds) -> OpenSource:
 
     Otherwise it is one folder, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, folder of Parquet files, or `-`
     for JSONL on stdin.
-
-    Raises:
-        CommandLineError: no such file or folder, or another kind.
     """
     where = options.source
     for one in where:

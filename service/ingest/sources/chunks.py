@@ -26,9 +26,6 @@ class Chunks:
         """Split texts into chunks of at most `num_chars`, which repeat up to `num_overlap_chars` of the one before.
 
         With `late_chunking` each knows the others, and none repeats anything.
-
-        Raises:
-            IngestError: the splitter is not installed.
         """
         self._source = source
         package = load("semantic_text_splitter", "chunks")

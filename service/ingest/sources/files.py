@@ -28,11 +28,7 @@ class FileItems:
         raise NotImplementedError
 
     def num_items(self, file: SourceFile) -> int:
-        """Number of items of a file.
-
-        Raises:
-            FileError: it cannot be opened.
-        """
+        """Number of items of a file."""
         raise NotImplementedError
 
     def count(self, paths: Sequence[Path]) -> int:

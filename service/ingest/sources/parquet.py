@@ -16,22 +16,14 @@ class ParquetRows:
     """Rows of one file, or of all files of a folder sorted by name."""
 
     def __init__(self, paths: Sequence[Path], images: ImageFolder, fields: Fields) -> None:
-        """Read `paths`, with image paths resolved by `images`.
-
-        Raises:
-            IngestError: pyarrow is not installed.
-        """
+        """Read `paths`, with image paths resolved by `images`."""
         self._paths = paths
         self._images = images
         self._fields = fields
         self._parquet = load("pyarrow.parquet", "parquet")
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
-        """Yield an item for each row.
-
-        Raises:
-            IngestError: a file is not Parquet, or damaged.
-        """
+        """Yield an item for each row; a damaged file ends the run."""
         for path in self._paths:
             number = 0
             with self._open(path) as file:

@@ -42,11 +42,7 @@ class PdfPages(FileItems):
                 yield BadRecord(id_, error.reason)
 
     def num_items(self, file: SourceFile) -> int:
-        """Number of pages.
-
-        Raises:
-            FileError: the file cannot be opened, or has too many.
-        """
+        """Number of pages, which may be too many."""
         with self._processes.process(file) as process:
             num_pages = process.num_pages(file)
         if num_pages > MAX_PAGES:

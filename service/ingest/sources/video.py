@@ -46,11 +46,7 @@ class VideoSegments(FileItems):
         return super().count(paths) if self._segment_s else len(paths)
 
     def num_items(self, file: SourceFile) -> int:
-        """Number of segments.
-
-        Raises:
-            FileError: the file cannot be opened.
-        """
+        """Number of segments."""
         return count_segments(self._opened(file).info, self._segment_s)
 
     def _opened(self, file: SourceFile) -> OpenedVideo:

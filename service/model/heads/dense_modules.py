@@ -54,12 +54,7 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class NormLayer:
-    """``(x - mean) / sqrt(variance + 1e-5) · weight + bias``.
-
-    Attributes:
-        weight: `[width]`, float32.
-        bias: likewise.
-    """
+    """``(x - mean) / sqrt(variance + 1e-5) · weight + bias``; weight and bias are `[width]`, float32."""
 
     weight: torch.Tensor
     bias: torch.Tensor
@@ -93,11 +88,7 @@ class DenseModules:
 
     @classmethod
     def load(cls, folder: Path, device: torch.device, width: int) -> "DenseModules":
-        """From the folders that `modules.json` names.
-
-        Raises:
-            ModelError: weights are missing, have other shapes, or do not follow each other.
-        """
+        """From the folders that `modules.json` names."""
         configs = [read_dense(module) for module in list_modules(folder) if module.kind == "Dense"]
         return cls.of(configs, device, width, normalizes=cuts_unit_vectors(CheckpointFiles(folder)))
 
@@ -117,9 +108,6 @@ class DenseModules:
             width: of what the first of them gets.
             is_among_others: their weights lie among those of the transformer.
             normalizes: vectors come out at length 1, and are cut afterwards.
-
-        Raises:
-            ModelError: weights are missing, have other shapes, or do not follow each other.
         """
         for config in configs:
             if config.in_features != width:

@@ -45,11 +45,7 @@ class Projection:
 
 
 def read_projection(path: Path, hidden_size: int, backbone: Backbone) -> Projection:
-    """A linear layer from a state dictionary; nothing but tensors is unpickled.
-
-    Raises:
-        ModelError: the file is damaged, holds something else, or has other shapes or number formats.
-    """
+    """A linear layer from a state dictionary; nothing but tensors is unpickled."""
     try:
         tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
     except Exception as error:  # of pickle, zipfile, safetensors and torch

@@ -38,11 +38,7 @@ class HeadRows:
 
 
 class Modules(Protocol):
-    """Modules that make a row of a hidden state, or of pooled ones.
-
-    Attributes:
-        hidden_size: numbers of a row after them.
-    """
+    """Modules that make a row of `hidden_size` numbers of a hidden state, or of pooled ones."""
 
     does_nothing: bool
 

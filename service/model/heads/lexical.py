@@ -26,11 +26,7 @@ UNUSED = ("cls_token", "eos_token", "pad_token", "unk_token")
 
 
 class LexicalHead(FileHead):
-    """A `Head` from a file: ``relu(projection(states))``.
-
-    Args:
-        unused_ids: tokens without a place in sparse vectors.
-    """
+    """A `Head` from a file: ``relu(projection(states))``; `unused_ids` have no place in sparse vectors."""
 
     kind = "sparse"
     are_scores = True
@@ -87,11 +83,7 @@ class LexicalHead(FileHead):
 
 
 def unused_ids(folder: Path) -> frozenset[int]:
-    """Ids that have no place in a sparse vector.
-
-    Raises:
-        CheckpointError: tokenizer_config.json names one that tokenizer.json has not.
-    """
+    """Ids that have no place in a sparse vector."""
     config = read_object(folder / "tokenizer_config.json")
     names = [token_text(config.get(key)) for key in UNUSED]
     added = {one["content"]: int(one["id"]) for one in read_object(folder / "tokenizer.json").get("added_tokens", [])}

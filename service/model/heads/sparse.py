@@ -128,8 +128,8 @@ class SparseHead(Head):
     def keep(self, rows: HeadRows) -> list[bytes | None]:
         """The entries that are not zero; None where a weight is not finite."""
         is_finite = rows.rows.isfinite().all(dim=1).tolist()
-        found = rows.rows.cpu().numpy()
-        return [_entries(one) if valid else None for one, valid in zip(found, is_finite, strict=True)]
+        found = [(one, np.flatnonzero(one)) for one in rows.rows.cpu().numpy()]
+        return [pack_sparse(at, one[at]) if valid else None for (one, at), valid in zip(found, is_finite, strict=True)]
 
     def restore(self, kept: Sequence[bytes]) -> HeadRows:
         """See `Head.restore`."""
@@ -138,11 +138,6 @@ class SparseHead(Head):
             indices, values = unpack_sparse(row)
             one[indices] = values
         return HeadRows(torch.from_numpy(weights), [1] * len(kept))
-
-
-def _entries(weights: np.ndarray) -> bytes:
-    indices = np.flatnonzero(weights)
-    return pack_sparse(indices, weights[indices])
 
 
 def pool_logits(

@@ -26,24 +26,16 @@ Mix = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class AlibiBert(BertPreTrainedModel):  # type: ignore[no-untyped-call]  # of a parent's `__init_subclass__`
-    """The stock module.
-
-    Attributes:
-        norms_queries: it is of the code model's form.
-    """
+    """The stock module; one that `norms_queries` is of the code model's form."""
 
     _supports_attention_backend = True
     norms_queries = False
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.embeddings: Any = nn.ModuleDict(
-            {
-                "word_embeddings": nn.Embedding(config.vocab_size, config.hidden_size),
-                "token_type_embeddings": nn.Embedding(config.type_vocab_size, config.hidden_size),
-                "LayerNorm": _norm(config),
-            }
-        )
+        sizes = {"word_embeddings": config.vocab_size, "token_type_embeddings": config.type_vocab_size}
+        tables = {name: nn.Embedding(size, config.hidden_size) for name, size in sizes.items()}
+        self.embeddings: Any = nn.ModuleDict({**tables, "LayerNorm": _norm(config)})
         kind = NormedLayer if self.norms_queries else GatedLayer
         layers = nn.ModuleList(kind(config) for _ in range(config.num_hidden_layers))
         self.encoder: Any = nn.ModuleDict({"layer": layers})

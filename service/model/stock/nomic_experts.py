@@ -27,12 +27,8 @@ class NomicExperts(NomicBertPreTrainedModel):  # type: ignore[no-untyped-call]  
     def __init__(self, config: NomicBertConfig) -> None:
         super().__init__(config)
         width, every = config.hidden_size, config.moe_every_n_layers
-        self.embeddings: Any = nn.ModuleDict(
-            {
-                "word_embeddings": nn.Embedding(config.vocab_size, width),
-                "token_type_embeddings": nn.Embedding(config.type_vocab_size, width),
-            }
-        )
+        sizes = {"word_embeddings": config.vocab_size, "token_type_embeddings": config.type_vocab_size}
+        self.embeddings: Any = nn.ModuleDict({name: nn.Embedding(size, width) for name, size in sizes.items()})
         self.emb_ln = nn.LayerNorm(width, eps=config.layer_norm_eps)
         layers = [NomicLayer(config, has_experts=every > 0 and i % every == 1) for i in range(config.num_hidden_layers)]
         self.encoder: Any = nn.ModuleDict({"layers": nn.ModuleList(layers)})

@@ -63,7 +63,6 @@ class TextEncoder(Backbone):
     """A `Backbone` without images, on the layers of a stock module.
 
     Args:
-        stock: encoder or decoder.
         whole: the stock module with a head of its own, which the known-answer check runs; None where `stock` is whole.
         separator: of a pair; tokens after the first one are of BERT's second type. None: all are of one type.
         masks_tokens: prompts may end in tokens that no token attends to (`TokenPlan.num_masked`).
@@ -108,11 +107,7 @@ class TextEncoder(Backbone):
         elsewhere: Sequence[str] = (),
         masks_tokens: bool = False,
     ) -> "TextEncoder":
-        """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing.
-
-        Raises:
-            ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
-        """
+        """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing."""
         stock_class = OWN_CLASSES.get(model_class) or cast(type[PreTrainedModel], getattr(transformers, model_class))
         stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:

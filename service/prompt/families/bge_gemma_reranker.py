@@ -31,20 +31,12 @@ QUESTION = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionedPair:
-    r"""A `Profile.layout`: ``<bos>A: {query}\nB: {document}\n{question}``, each part tokenized by itself.
-
-    Attributes:
-        bos: the token that opens it.
-    """
+    r"""A `Profile.layout`: ``<bos>A: {query}\nB: {document}\n{question}``, each part tokenized by itself."""
 
     bos: int
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """The pieces in order; an instruction takes the question's place.
-
-        Raises:
-            InputError: `invalid_request` for other turns than a pair's. The caller adds the field.
-        """
+        """The pieces in order; an instruction takes the question's place."""
         texts = [
             TextPiece(f"{letter}: {turn.text}", user_start=2, cuttable=True)
             for letter, turn in zip("AB", pair_turns(conversation), strict=True)

@@ -13,7 +13,6 @@ from service.checkpoint.reranker_kind import architecture, is_saved, reranker_ki
 from service.checkpoint.sentence_files import Pooling
 from service.checkpoint.sentence_settings import CLASSIFICATION, read_pair_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
-from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.text_encoders import first_position
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
@@ -53,12 +52,7 @@ POOLINGS: Mapping[str, Mapping[object, Pooling]] = {
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join what config.json and the files of tokenizer and sentence-transformers say.
-
-    Raises:
-        CheckpointError: files are missing, damaged, or ask for what is not supported: several labels, another
-            activation, a prompt in front of texts.
-    """
+    """Join what config.json and the files of tokenizer and sentence-transformers say."""
     check_class(files, CLASSES)
     refuse_labels(files)
     found = read_reranker_files(files, CLASSIFICATION)
@@ -70,7 +64,6 @@ def make_profile(files: CheckpointFiles) -> Profile:
         pooling=_pooling(files),
         max_positions=longest(files, CLASSIFICATION),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
-        cutting=cut_end if found.messages else cut_longest,
     )
 
 
@@ -107,12 +100,7 @@ def refuse_labels(files: CheckpointFiles) -> None:
 
 
 def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
-    """The layout of two texts that the tokenizer joins.
-
-    Raises:
-        CheckpointError: it puts nothing between them, its class joins them otherwise, or a prompt stands before
-            the first.
-    """
+    """The layout of two texts that the tokenizer joins."""
     if found.prompt:
         raise CheckpointError(
             f"{files.folder / 'config_sentence_transformers.json'} has a default_prompt_name; supported: none, pairs "

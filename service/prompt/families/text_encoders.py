@@ -41,11 +41,7 @@ def first_position(files: CheckpointFiles) -> int:
 
 
 def make_roberta(files: CheckpointFiles) -> Profile:
-    """See `make_text_profile`; with BGE-M3's heads beside it, it gives sparse and token vectors too.
-
-    Raises:
-        CheckpointError: there are heads, and vectors are not as wide as the model.
-    """
+    """See `make_text_profile`; with BGE-M3's heads beside it, it gives sparse and token vectors too."""
     profile = make_text_profile(files, name="xlm_roberta", first_position=first_position(files))
     if not (heads := find_heads(files.folder)):
         return profile
@@ -82,11 +78,7 @@ def make_nomic_bert(files: CheckpointFiles) -> Profile:
 
 
 def make_jina_bert(files: CheckpointFiles) -> Profile:
-    """The tensors say which of its two forms it is.
-
-    Raises:
-        CheckpointError: files are missing or damaged, or its layers are not gated by GELU.
-    """
+    """The tensors say which of its two forms it is."""
     if (kind := files.config.get("feed_forward_type")) != GATED:
         raise CheckpointError(f"config.json has feed_forward_type {kind!r}; supported of this model: {GATED!r}")
     names = [name for path in list_weight_files(files.folder) for name in read_header(path)]

@@ -146,13 +146,12 @@ CLIP = Family(
     tests=("tests/models/two_tower/", "tests/models/over_http/"),
 )
 
-SIGLIP = Family(
+SIGLIP = replace(
+    CLIP,
     model_types=("siglip",),
     about="SigLIP",
     make_profile=make_siglip,
-    kind="two towers",
     stock="SiglipModel",
-    modalities="text or image",
     pooling="last of 64 padded tokens; image: attention",
     prompt="padded, canonical",
     tests=("tests/models/two_tower/",),

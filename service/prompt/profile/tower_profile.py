@@ -40,10 +40,8 @@ def make_tower_profile(
 ) -> Profile:
     """Join what config.json and the tokenizer's files say.
 
-    An image or audio is one placeholder, with an id after the vocabulary; its features are its final vector.
-
-    Args:
-        dimensions: of the space that both towers project to.
+    An image or audio is one placeholder, with an id after the vocabulary; its features are its final vector, of
+    `dimensions` as a text's.
     """
     max_tokens = min(positive(text, "max_position_embeddings"), _max_length(files))
     num_ids = positive(text, "vocab_size")
@@ -144,11 +142,7 @@ def _pad_token(files: CheckpointFiles) -> int:
 
 
 def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
-    """The rule by which images become the model's square.
-
-    Args:
-        image_size: side of the square by config.json.
-    """
+    """The rule by which images become the model's square, `image_size` by config.json."""
     found = read_square(files.folder, files.model_type)
     if found.side != image_size:
         raise CheckpointError(
@@ -158,11 +152,7 @@ def square_rule(files: CheckpointFiles, image_size: int) -> SquareRule:
 
 
 def naflex_rule(files: CheckpointFiles, patch_size: int) -> NaflexRule:
-    """The rule by which images become patches.
-
-    Args:
-        patch_size: by config.json.
-    """
+    """The rule by which images become patches, of `patch_size` by config.json."""
     values = read_image_processor(files.folder, files.model_type)
     if values["patch_size"] != patch_size:
         raise CheckpointError(f"{FILE} has patch_size {values['patch_size']!r}, and config.json {patch_size}")

@@ -31,12 +31,7 @@ def added_tokens(named: Mapping[str, Any], content: Json, older: Mapping[str, An
 
     Args:
         named: arguments of the class.
-        content: tokenizer.json.
         older: added_tokens.json, ids by token, which counts where tokenizer_config.json lists none.
-        is_rebuilt: whether the class builds its tokenizer anew.
-
-    Raises:
-        CheckpointError: a token would have another id than a file says.
     """
     own = content.get("added_tokens", [])
     listed = named.get(LISTED)
@@ -94,27 +89,14 @@ def _listed(entry: object, specials: Mapping[str, None]) -> Json:
 
 
 class Embedded(NamedTuple):
-    """A tokenizer.json whose tokens all have an embedding.
-
-    Attributes:
-        content: the file.
-        dropped: what the tokens that have none are written as.
-    """
+    """A tokenizer.json whose tokens all have an embedding, and what those that have none are written as."""
 
     content: dict[str, Any]
     dropped: tuple[str, ...]
 
 
 def with_embeddings(content: dict[str, Any], num_rows: int, path: Path) -> Embedded:
-    """Leave added tokens out that have no embedding.
-
-    Args:
-        num_rows: of the embedding.
-        path: the file, for the error.
-
-    Raises:
-        CheckpointError: a token that is not added has none, and any text may come to it.
-    """
+    """Leave added tokens out that have none of the `num_rows` of the embedding; an error names the `path`."""
     added, model = content.get("added_tokens", []), content["model"]
     beyond = {one["content"]: one["id"] for one in added if one["id"] >= num_rows}
     vocab = model.get("vocab") or {}

@@ -51,11 +51,7 @@ class WordRule(NamedTuple):
 
 
 def word_rule(content: Mapping[str, Any]) -> WordRule | None:
-    """The rule of a tokenizer.json; None where it cuts otherwise than is known here.
-
-    Args:
-        content: its object.
-    """
+    """The rule of a tokenizer.json's object; None where it cuts otherwise than is known here."""
     added = [NFC(token["content"]) for token in content.get("added_tokens", []) if not token.get("special")]
     firsts = [next((char for char in token if not char.isspace()), "") for token in added]
     apart = frozenset(case for char in firsts for case in (char, char.lower(), char.upper()))

@@ -79,11 +79,7 @@ class BytesBound(TextBound):
 
 @dataclass(frozen=True, slots=True)
 class MedianBound(TextBound):
-    """A text is cut by characters first, as model2vec does it: ``num_tokens · median``.
-
-    Attributes:
-        median: length of the vocabulary's entries, characters.
-    """
+    """A text is cut by characters first, as model2vec does it: ``num_tokens · median`` of the entries' lengths."""
 
     median: int
 
@@ -105,7 +101,6 @@ def least_bytes(text: str, enough_bytes: int, side: Side, *, composes: bool) -> 
     Args:
         enough_bytes: where to stop counting.
         side: `right` counts from the beginning, `left` from the end: which side would be cut off.
-        composes: whether letters and marks are composed.
 
     Returns:
         The bound, and the characters that were enough for it.

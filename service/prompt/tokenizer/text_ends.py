@@ -45,14 +45,9 @@ def as_its_class_ends(
     """tokenizer.json with the post-processor that is meant.
 
     Args:
-        class_name: of the tokenizer.
         named: arguments of the class.
-        content: the file.
-        ids: of its tokens, added ones included.
+        ids: of all tokens, added ones included.
         given: those of the arguments that sentence-transformers gives.
-
-    Raises:
-        CheckpointError: files contradict each other, or name a token that is not there.
     """
     ends = own = read_ends(content.get("post_processor") or {})
     if class_name in NAMED_ENDS:

@@ -113,11 +113,7 @@ class PromptTokenizer:
         return self._whole.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Turn ids back into text, special tokens included.
-
-        Args:
-            token_ids: ids of this tokenizer; an unknown id gives nothing.
-        """
+        """Turn ids back into text, special tokens included; an unknown id gives nothing."""
         # like encode(), decode() would hold Python's global lock
         return self._whole.decode_batch([list(token_ids)], skip_special_tokens=False)[0]
 

@@ -59,12 +59,7 @@ before an image, and so its prompts are known; transformers 5.24 makes it anew."
 def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content: Json) -> str:
     """The class that builds this tokenizer anew; empty where tokenizer.json is taken as it is.
 
-    Args:
-        config: of config.json; empty where there is none.
-        named: the arguments of the class, of tokenizer_config.json; empty where there are none.
-
-    Raises:
-        CheckpointError: it is one that is not known here.
+    `config`, and the class's arguments `named`, are empty where there is no such file.
     """
     name, kind = class_name(config, named), content["model"].get("type")
     if name in NOT_READ:
@@ -79,16 +74,7 @@ def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content:
 
 
 def as_its_class_reads(name: str, named: Mapping[str, Any], content: Json) -> Json:
-    """tokenizer.json with the parts that its class builds anew.
-
-    Args:
-        name: of `building_class`.
-        named: the arguments of the class.
-
-    Raises:
-        CheckpointError: an argument of the class is of another type than it takes; or the tokenizer drops pieces
-            at random.
-    """
+    """tokenizer.json with the parts that its class, of `building_class`, builds anew by its arguments."""
     if name:
         return content | _CLASSES[name][1](named, content)
     if dropout := content["model"].get("dropout"):
@@ -193,16 +179,8 @@ def _qwen2(named: Mapping[str, Any], content: Json, pattern: str = QWEN_SPLIT) -
 
 
 def _bpe(content: Json, *, unk_token: str | None = None, fuse_unk: bool = False, byte_fallback: bool = False) -> Json:
-    return _model(
-        content,
-        unk_token=unk_token,
-        fuse_unk=fuse_unk,
-        byte_fallback=byte_fallback,
-        dropout=None,
-        ignore_merges=False,
-        continuing_subword_prefix="",
-        end_of_word_suffix="",
-    )
+    alike = {"dropout": None, "ignore_merges": False, "continuing_subword_prefix": "", "end_of_word_suffix": ""}
+    return _model(content, unk_token=unk_token, fuse_unk=fuse_unk, byte_fallback=byte_fallback, **alike)
 
 
 def _model(content: Json, **wanted: object) -> Json:

@@ -58,7 +58,6 @@ class TokenizerFile:
     """A tokenizer.json.
 
     Attributes:
-        path: the file.
         content: its object, as the checkpoint's class of tokenizer reads it.
         is_changed: whether the class reads it otherwise than it stands.
         lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
@@ -79,9 +78,6 @@ class TokenizerFile:
 
         Args:
             markers: of its vocabulary or its added tokens, to be special tokens.
-
-        Raises:
-            CheckpointError: there is none, or one is no JSON object or asks for what is not supported.
         """
         files, path = CheckpointFiles(folder), folder / "tokenizer.json"
         if (folder / "config.json").is_file() and not files.reads_texts:
@@ -119,9 +115,6 @@ class TokenizerFile:
 
         A Unigram model has its special tokens among the pieces that it looks for in every text, with the best score
         of all; there they are spelled in a way that no text has.
-
-        Raises:
-            CheckpointError: other added tokens would lose their numbers by that.
         """
         model = self.content["model"]
         if model.get("type") != "Unigram":
@@ -140,11 +133,7 @@ class TokenizerFile:
         return plain
 
     def bound(self, tokenizer: Tokenizer) -> TextBound:
-        """The bound that a text's length sets on its tokens.
-
-        Args:
-            tokenizer: from `load`.
-        """
+        """The bound that a text's length sets on its tokens, by the tokenizer of `load`."""
         if self.passes_unknown:
             return MedianBound(int(median(map(len, tokenizer.get_vocab(True)))))
         normalizer: Any = tokenizer.normalizer
