@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from service.checkpoint.json_files import CheckpointError, read_object
+from service.checkpoint.image_processor import FILE, processor_part
+from service.checkpoint.json_files import CheckpointError
 
-FILE = "preprocessor_config.json"
-WHOLE = "processor_config.json"
 NUM_FUSED_MELS = 64
 """The reference shrinks a long audio to so many filters, whatever the file says."""
 
@@ -53,8 +52,7 @@ _CHOICES = {"truncation": ("fusion", "rand_trunc"), "padding": ("repeatpad", "re
 
 def read_clap_features(folder: Path) -> ClapFeatures:
     """The feature extractor's numbers, defaults filled in; null means absent."""
-    own = read_object(folder / WHOLE).get("feature_extractor") if (folder / WHOLE).exists() else None
-    found = own if isinstance(own, dict) else read_object(folder / FILE)
+    found = processor_part(folder, "feature_extractor")
     given = {name: found[name] for name in ClapFeatures.__dataclass_fields__ if found.get(name) is not None}
     for name, value in given.items():
         _check(name, value)

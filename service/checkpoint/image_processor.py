@@ -73,7 +73,8 @@ class Square:
 
 def processor_class(folder: Path) -> str:
     """The class of a folder's image processor, of a model of images alone."""
-    name = str(_file(folder).get("image_processor_type", "")).removesuffix("Fast").removesuffix("Pil")
+    said = str(processor_part(folder, "image_processor").get("image_processor_type", ""))
+    name = said.removesuffix("Fast").removesuffix("Pil")
     known = [one for one in DEFAULTS if one.endswith("ImageProcessor")]
     if name not in known:
         raise CheckpointError(f"{FILE} has image_processor_type {name!r}; supported: {', '.join(known)}")
@@ -82,7 +83,7 @@ def processor_class(folder: Path) -> str:
 
 def read_image_processor(folder: Path, kind: object) -> Mapping[str, Any]:
     """The image processor's values, filled in by `kind`, a key of `DEFAULTS`; null means absent."""
-    given = {name: value for name, value in _file(folder).items() if value is not None}
+    given = {name: value for name, value in processor_part(folder, "image_processor").items() if value is not None}
     values = {**DEFAULTS[str(kind)], **given}
     if values.get("do_pad"):
         raise CheckpointError(f"{FILE} has do_pad true; supported: images that are resized and cropped alone")
@@ -124,8 +125,9 @@ def _square(size: object, name: str) -> int:
     raise CheckpointError(f"{FILE} has {name} {size!r}; supported: shortest_edge, or equal height and width")
 
 
-def _file(folder: Path) -> Mapping[str, Any]:
-    own = read_object(folder / WHOLE).get("image_processor") if (folder / WHOLE).exists() else None
+def processor_part(folder: Path, name: str) -> Mapping[str, Any]:
+    """A part of processor_config.json, `image_processor` or `feature_extractor`; else the file of its own."""
+    own = read_object(folder / WHOLE).get(name) if (folder / WHOLE).exists() else None
     return own if isinstance(own, dict) else read_object(folder / FILE)
 
 

@@ -227,11 +227,7 @@ async def _read(request: AnyRequest, serving: Serving, lease: Lease, max_bytes: 
 
 
 def check_kind(context: RequestContext, media_type: bytes) -> None:
-    """Refuse a body that its headers mark as another media type than the route's, as compressed, or as not in UTF-8.
-
-    Raises:
-        InputError: it is.
-    """
+    """Refuse a body that its headers mark as another media type than the route's, as compressed, or as not in UTF-8."""
     sent = context.headers.get(b"content-type", b"")
     if sent != media_type:
         _check_media_type(sent.decode("latin-1"), media_type.decode())

@@ -4,12 +4,11 @@ The ids of a PDF's pages and of a video's segments begin with that path.
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from service.ingest.errors import FailureReason
-from service.ingest.files.source_file import NOT_REGULAR, stamp_of
+from service.ingest.errors import FailureReason, FileError
+from service.ingest.files.source_file import find
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
 from service.ingest.sources.files import Kinds, count, kind_of
 
@@ -38,21 +37,12 @@ class Folder:
                 yield from reader.items(path, name)
                 continue
             try:
-                found = path.stat()
-            except OSError as error:
-                yield BadRecord(name, FailureReason("unreadable_file", f"{name}: {error.strerror}"))
+                file = find(path, name)
+            except FileError as error:
+                yield BadRecord(name, error.reason)
                 continue
-            if not stat.S_ISREG(found.st_mode):
-                yield BadRecord(name, FailureReason("unreadable_file", f"{name}: {NOT_REGULAR}"))
-                continue
-            yield SourceItem(
-                id=name,
-                version=found.st_size.to_bytes(VERSION_BYTES, "big"),
-                num_bytes=found.st_size,
-                media=path,
-                metadata={"path": name},
-                stamp=stamp_of(found),
-            )
+            version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
+            yield SourceItem(name, version, file.num_bytes, media=path, metadata={"path": name}, stamp=file.stamp)
 
     def count(self) -> int:
         """Number of images, and approximately of pages and segments."""

@@ -66,6 +66,9 @@ class AlibiBertOfCode(AlibiBert):  # type: ignore[no-untyped-call]
 class GatedLayer(nn.Module):
     """``y = LN(A(x) + x)``, ``LN(W (gelu(G y) · U y) + y)``."""
 
+    names = ("gated_layers", "wo")
+    """Of the matrix that widens, and of the one that narrows."""
+
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.num_heads = config.num_attention_heads
@@ -73,11 +76,12 @@ class GatedLayer(nn.Module):
         of_self = {name: nn.Linear(width, width) for name in ("query", "key", "value")}
         output = {"dense": nn.Linear(width, width), "LayerNorm": _norm(config)}
         self.attention: Any = nn.ModuleDict({"self": nn.ModuleDict(of_self), "output": nn.ModuleDict(output)})
-        self.mlp: Any = self._gated(config, width, inner)
+        both = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width)
+        self.mlp: Any = nn.ModuleDict(dict(zip(self.names, both, strict=True)))
+        self._add_norms(config)
 
-    def _gated(self, config: BertConfig, width: int, inner: int) -> nn.ModuleDict:
-        gated, out = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width)
-        return nn.ModuleDict({"gated_layers": gated, "wo": out, "layernorm": _norm(config)})
+    def _add_norms(self, config: BertConfig) -> None:
+        self.mlp["layernorm"] = _norm(config)
 
     def forward(self, states: torch.Tensor, mix: Mix) -> torch.Tensor:
         """`[batch, tokens, width]` to the same."""
@@ -100,14 +104,11 @@ class GatedLayer(nn.Module):
 class NormedLayer(GatedLayer):
     """``y = LN(LN(A(x) + x) + x)``, ``LN(W (U y · gelu(G y)) + y)``, and queries and keys are normalized."""
 
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__(config)
+    names = ("up_gated_layer", "down_layer")
+
+    def _add_norms(self, config: BertConfig) -> None:
         self.attention["self"].update({"layer_norm_q": _norm(config), "layer_norm_k": _norm(config)})
         self.layer_norm_1, self.layer_norm_2 = _norm(config), _norm(config)
-
-    def _gated(self, config: BertConfig, width: int, inner: int) -> nn.ModuleDict:
-        gated, out = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width)
-        return nn.ModuleDict({"up_gated_layer": gated, "down_layer": out})
 
     def forward(self, states: torch.Tensor, mix: Mix) -> torch.Tensor:
         """`[batch, tokens, width]` to the same."""

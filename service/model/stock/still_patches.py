@@ -37,7 +37,11 @@ class StillPatches:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, vision_config: Any) -> "StillPatches":  # a configuration's fields
-        """The tower's sizes, and the processor's mean and deviation."""
+        """The tower's sizes, and the processor's mean and deviation.
+
+        Raises:
+            ModelError: preprocessor_config.json is damaged, or the tower takes patches of another kind.
+        """
         patch, merge = vision_config.patch_size, vision_config.spatial_merge_size
         temporal = vision_config.temporal_patch_size
         if not all(type(number) is int for number in (patch, merge, temporal)):

@@ -107,7 +107,11 @@ class TextEncoder(Backbone):
         elsewhere: Sequence[str] = (),
         masks_tokens: bool = False,
     ) -> "TextEncoder":
-        """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing."""
+        """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing.
+
+        Raises:
+            ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
+        """
         stock_class = OWN_CLASSES.get(model_class) or cast(type[PreTrainedModel], getattr(transformers, model_class))
         stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:

@@ -15,10 +15,8 @@ from transformers import ClapFeatureExtractor, PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures
 from service.model.backbone import Probe
+from service.model.two_tower.two_tower_check import TEXT_LENGTHS, padded_text
 from service.outputs.plan import TokenPlan
-
-NUM_PADS = 3
-TEXT_LENGTHS = (12, 7, 12)
 
 
 class ClapCheck:
@@ -43,7 +41,8 @@ class ClapCheck:
 
     def vector(self, probe: Probe) -> torch.Tensor:
         """The raw vector of a probe, `[hidden]`."""
-        found = self._text_output(probe.plan.ids) if probe.samples is None else self._audio_output(probe.samples)
+        pad, samples = int(self._text.pad_token_id), probe.samples
+        found = padded_text(self._stock, probe.plan.ids, pad) if samples is None else self._audio_output(samples)
         vector: torch.Tensor = found.pooler_output[0]
         return vector
 
@@ -52,12 +51,6 @@ class ClapCheck:
         pad, num_ids = int(self._text.pad_token_id), int(self._text.vocab_size)
         words = [4 + (first * 5 + place * 7) % (num_ids - 5) for place in range(num_tokens)]
         return [word + 1 if word == pad else word for word in words]
-
-    def _text_output(self, token_ids: list[int]) -> Any:
-        pads = [int(self._text.pad_token_id)] * NUM_PADS
-        ids = torch.tensor([[*token_ids, *pads]], device=self._stock.device)
-        mask = torch.arange(ids.shape[1], device=ids.device)[None] < len(token_ids)
-        return self._stock.get_text_features(input_ids=ids, attention_mask=mask.long())
 
     def _audio_output(self, samples: NDArray[np.float32]) -> Any:
         extractor: Any = ClapFeatureExtractor(**asdict(self._numbers))

@@ -66,9 +66,7 @@ class TwoTowerCheck:
     def _text_output(self, token_ids: list[int]) -> Any:
         if self._is_padded:
             return self._stock.get_text_features(input_ids=torch.tensor([token_ids], device=self._stock.device))
-        ids = torch.tensor([[*token_ids, *[0] * NUM_PADS]], device=self._stock.device)
-        mask = torch.arange(ids.shape[1], device=ids.device)[None] < len(token_ids)
-        return self._stock.get_text_features(input_ids=ids, attention_mask=mask.long())
+        return padded_text(self._stock, token_ids, 0)
 
     def _image_output(self, pixels: NDArray[np.uint8]) -> Any:
         scaling, device = self._scaling, self._stock.device
@@ -90,3 +88,10 @@ class TwoTowerCheck:
             pixel_attention_mask=mask.int(),
             spatial_shapes=torch.tensor([[rows, columns]]),
         )
+
+
+def padded_text(stock: Any, token_ids: Sequence[int], pad: int) -> Any:
+    """The stock module's output for a text with padding and its mask."""
+    ids = torch.tensor([[*token_ids, *[pad] * NUM_PADS]], device=stock.device)
+    mask = torch.arange(ids.shape[1], device=ids.device)[None] < len(token_ids)
+    return stock.get_text_features(input_ids=ids, attention_mask=mask.long())

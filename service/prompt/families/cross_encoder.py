@@ -13,6 +13,7 @@ from service.checkpoint.reranker_kind import architecture, is_saved, reranker_ki
 from service.checkpoint.sentence_files import Pooling
 from service.checkpoint.sentence_settings import CLASSIFICATION, read_pair_settings
 from service.checkpoint.tokenizer_settings import tokenizer_settings
+from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.text_encoders import first_position
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
@@ -64,6 +65,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         pooling=_pooling(files),
         max_positions=longest(files, CLASSIFICATION),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
+        cutting=cut_end if found.messages else cut_longest,
     )
 
 

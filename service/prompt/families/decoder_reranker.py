@@ -18,7 +18,7 @@ from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, architecture, is_saved, reranker_kind, told
 from service.checkpoint.sentence_settings import CLASSIFICATION, GENERATION
-from service.prompt.cutting import cut_end
+from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.cross_encoder import check_class, refuse_labels, text_pair
 from service.prompt.profile.decoder_profile import POOLINGS, check_direction
 from service.prompt.profile.family import Family
@@ -75,6 +75,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         pooling="last_token",
         max_positions=positive(files.config, "max_position_embeddings"),
         layout=framed_pair(files, found.messages, found.prompt, unread) if found.messages else text_pair(files, found),
+        cutting=cut_end if found.messages else cut_longest,
     )
 
 

@@ -8,6 +8,7 @@ from service.checkpoint.reranker_files import read_reranker_files
 from service.checkpoint.reranker_kind import reranker_kind
 from service.checkpoint.score_modules import read_score_modules
 from service.checkpoint.sentence_settings import FEATURES
+from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.cross_encoder import CLASSES, longest, text_pair
 from service.prompt.families.decoder_reranker import CLASSIFIERS
 from service.prompt.profile.family import Family
@@ -27,6 +28,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         pooling=modules.pooling,
         max_positions=longest(files, FEATURES),
         layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
+        cutting=cut_end if found.messages else cut_longest,
     )
 
 

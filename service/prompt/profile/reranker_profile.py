@@ -8,7 +8,7 @@ from service.checkpoint.pair_frame import INSTRUCTED, Slot, read_pair_frame
 from service.checkpoint.reranker_files import MessageForm, RerankerFiles
 from service.checkpoint.sentence_files import Pooling
 from service.prompt.conversation import Conversation
-from service.prompt.cutting import Cutting, cut_end, cut_longest
+from service.prompt.cutting import Cutting
 from service.prompt.piece import Piece
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import protected_tokens
@@ -24,14 +24,13 @@ def make_reranker_profile(
     pooling: Pooling,
     max_positions: int,
     layout: Callable[[Conversation], Sequence[Piece]],
-    cutting: Cutting | None = None,
+    cutting: Cutting,
 ) -> Profile:
     """Join what the files say with how the family makes a prompt of a pair.
 
     Args:
         max_positions: tokens that the model has positions for.
         layout: of the prompt; the tokenizer adds its own tokens unless `found` has a chat template.
-        cutting: of a pair that is too long; None: the end of a chat template's prompt, else of the longest text.
     """
     return Profile(
         name=name,
@@ -51,7 +50,7 @@ def make_reranker_profile(
         layout=layout,
         add_special_tokens=found.messages is None,
         lower_case=found.lower_case,
-        cutting=cutting or (cut_end if found.messages else cut_longest),
+        cutting=cutting,
         outputs=("score",),
         activation=found.activation,
     )
