@@ -88,11 +88,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The vectors of an ask, as a sink stores them together.
-
-    Attributes:
-        version: of the item's content, see `version.py`.
-    """
+    """The vectors of an ask, as a sink stores them together, and the version of the item's content (`version.py`)."""
 
     ask: Ask
     vectors: Vectors

@@ -19,12 +19,7 @@ ENTRY_BYTES = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseVector:
-    """The entries that are not zero, `[num_entries]` each; there may be none.
-
-    Attributes:
-        indices: of vocabulary entries, uint32, rising.
-        values: their weights, float32, above zero.
-    """
+    """The entries above zero, `[num_entries]` each: rising indices, uint32, and weights, float32; there may be none."""
 
     indices: NDArray[np.uint32]
     values: NDArray[np.float32]

@@ -42,11 +42,7 @@ _requests = cache(metrics.REQUESTS.labels)
 
 @dataclass(slots=True)
 class LoggedRequest:
-    """A request whose messages are timed as they pass.
-
-    Attributes:
-        status: of the answer; 500 until there is one.
-    """
+    """A request whose messages are timed as they pass; its status is 500 until there is an answer."""
 
     scope: Scope
     server_send: Send

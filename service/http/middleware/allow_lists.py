@@ -34,11 +34,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class AllowedHosts:
-    """ASGI middleware.
-
-    Args:
-        hosts: names and addresses, separated by commas.
-    """
+    """ASGI middleware, by names and addresses that are separated by commas."""
 
     def __init__(self, app: ASGIApp, hosts: str) -> None:
         self._app = app
@@ -61,11 +57,7 @@ def _host(scope: Scope) -> bytes:
 
 
 class AllowedOrigins:
-    """ASGI middleware.
-
-    Args:
-        origins: such as `https://app.example`, separated by commas; or `*` for every page that there is.
-    """
+    """ASGI middleware, by origins such as `https://app.example` with commas between them, or `*` for every page."""
 
     def __init__(self, app: ASGIApp, origins: str) -> None:
         self._app = app

@@ -83,11 +83,7 @@ class FinishedRequest(NamedTuple):
 
 
 class FailedExports(logging.Handler):
-    """Logs that spans do not reach the collector: the first time, and then once a minute while it lasts.
-
-    Args:
-        where: host and port of the collector.
-    """
+    """Logs that spans do not reach the collector at `where`: the first time, and then once a minute while it lasts."""
 
     def __init__(self, where: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

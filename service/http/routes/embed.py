@@ -47,11 +47,7 @@ async def embed(call: Call[EmbedRequest]) -> ASGIApp:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRequest:
-    """A request in Cohere's form whose inputs have been embedded.
-
-    Attributes:
-        types: to answer in, each once.
-    """
+    """A request in Cohere's form whose inputs have been embedded; it is answered in `types`, each once."""
 
     id: str
     body: EmbedRequest

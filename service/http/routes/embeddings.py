@@ -63,11 +63,7 @@ async def create_embedding(call: Call[EmbeddingRequest]) -> ASGIApp:
 def embedding_response(
     id_: str, body: EmbeddingRequest, name: str, result: EmbedResult, vector_format: VectorFormat
 ) -> EmbeddingResponse:
-    """The answer in OpenAI's form.
-
-    Args:
-        name: the model's as the request gave it.
-    """
+    """The answer in OpenAI's form, with the model's name as the request gave it."""
     places = chunk_places(body, [len(one.prompt.plan.ids) for one in result.embedded]) if body.late_chunking else []
     data = []
     for index, one in enumerate(result.inputs):

@@ -40,11 +40,7 @@ score_v1 = post("/v1/score", status_code=200)(score.fn)
 
 @dataclass(frozen=True, slots=True)
 class ScoredCall:
-    """A request whose documents have their scores.
-
-    Attributes:
-        name: of the model as the request gave it.
-    """
+    """A request whose documents have their scores, with the model's name as the request gave it."""
 
     id: str
     name: str

@@ -149,11 +149,7 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 async def answer_in_thread(
     serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, lease: Lease
 ) -> ASGIApp:
-    """The answer that `steps` make, in a thread: a full batch has a million tokens.
-
-    Args:
-        online: the model whose threads prepare texts.
-    """
+    """The answer that `steps` make, in a thread of the model's: a full batch has a million tokens."""
 
     def encode() -> Steps[bytes]:
         return msgspec.json.encode((yield from steps))

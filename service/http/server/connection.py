@@ -56,11 +56,7 @@ Phase = Literal["idle", "head", "drain", "write"]
 
 
 class Flow(FlowControl):
-    """uvicorn's flow control, with one more reason not to read: what was read before has not been parsed.
-
-    Attributes:
-        is_held: there is that reason.
-    """
+    """uvicorn's flow control, with one more reason not to read, `is_held`: what was read before is not parsed yet."""
 
     is_held = False
 

@@ -193,11 +193,7 @@ class MetricsServer(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def metrics_served(settings: Settings, scrape: Scrape) -> AsyncIterator[str | None]:
-    """`/metrics` alone, on `metrics_port`, for the length of the `with`; nothing where that is not set.
-
-    Yields:
-        Its address, or None.
-    """
+    """`/metrics` alone, on `metrics_port`, for the length of the `with`: its address, or None where that is not set."""
     if settings.metrics_port is None:
         yield None
         return

@@ -39,12 +39,7 @@ class Arrival(NamedTuple):
 
 
 class Tally:
-    """Number of connections of each peer.
-
-    Attributes:
-        num: of all.
-        of: by peer; those with none are not in it.
-    """
+    """Number of connections, of all and of each peer that has any."""
 
     def __init__(self) -> None:
         self.num = 0

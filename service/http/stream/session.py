@@ -99,11 +99,7 @@ class EmbeddingStream:
 
 
 class StreamSession:
-    """The work of one stream.
-
-    Args:
-        window: bounds what is under way.
-    """
+    """The work of one stream; its window bounds what is under way."""
 
     def __init__(
         self, stream: EmbeddingStream, body: StreamBody, window: StreamWindow, tally: StreamTally, send: Send

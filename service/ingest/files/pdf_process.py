@@ -25,11 +25,7 @@ DEADLINE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """Facts about a page.
-
-    Attributes:
-        text: its text layer; empty of a scan.
-    """
+    """Size and text layer of a page; a scan's text is empty."""
 
     width_pt: float
     height_pt: float

@@ -40,12 +40,7 @@ DeadLetter = tuple[str, str | None, FailureReason]
 
 @dataclass(frozen=True, slots=True)
 class KnownPoint:
-    """A point in the sink, or on its way there.
-
-    Attributes:
-        version: of the content it was made from.
-        is_new: True if it is this run's.
-    """
+    """A point in the sink, or on its way there: the version of its content, and whether it is this run's."""
 
     version: bytes
     is_new: bool

@@ -28,11 +28,7 @@ class ItemError(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """An answer of either route.
-
-    Attributes:
-        entries: the vectors of each input, or its error, in order.
-    """
+    """An answer of either route: the vectors of each input, or its error, in order."""
 
     entries: Sequence[Vectors | ItemError]
     hits: int = 0

@@ -21,11 +21,7 @@ PAGE_PIXEL_BYTES = 1
 
 @dataclass(slots=True)
 class AskBatch:
-    """Asks of one request.
-
-    Attributes:
-        num_bytes: approximate size of the request and of its answer.
-    """
+    """Asks of one request; `num_bytes` is the approximate size of it and of its answer."""
 
     asks: list[Ask] = field(default_factory=list)
     num_bytes: int = 0

@@ -115,12 +115,7 @@ FRAME_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class LoadedFrames:
-    """The frames of a video as a request has them.
-
-    Attributes:
-        times: seconds from the file's start.
-        file_digest: SHA-256 of the file.
-    """
+    """The frames of a video as a request has them, their times in seconds from its start, and the file's SHA-256."""
 
     urls: tuple[str, ...]
     times: tuple[float, ...]

@@ -11,11 +11,7 @@ from service.ingest.item import BadRecord, SourceItem
 
 
 class FileItems:
-    """Base of readers of one kind of file, one after the other.
-
-    Attributes:
-        missing: the message that says how to install what is missing, if anything is.
-    """
+    """Base of readers of one kind of file, one after the other; `missing` says how to install what is missing."""
 
     counted_bytes: ClassVar[int]
     """Of the files whose items are counted before they are read; the others are estimated by their size."""
