@@ -13,16 +13,15 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
-from cenote_kernels import scatter
 from service.media.gemma_media import FRAMES_OF_TOKEN
 from service.model.adapted import adapt
-from service.model.backbone import Backbone, Needs, Probe, Tower
+from service.model.backbone import Probe, Tower
 from service.model.linear.cpu_backend import packed_products
 from service.model.linear.products import TORCHS, PackedProducts, Products, pack_modules
 from service.model.packed.packed_attention import PACKED, stock_attention
-from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import BatchPart, cut_parts, plan_segments
+from service.model.packed.segments import BatchPart, Group, cut_parts
 from service.model.states import States
+from service.model.stock.stock_vlm import PackedVlm
 from service.model.stock.text_encoder import MAX_PROBE_TOKENS, NUM_PADS, PART_TOKENS
 from service.outputs.plan import TokenPlan
 
@@ -32,7 +31,7 @@ AUDIO_S = 1.3
 """Seconds of the known audio: more tokens than the tower attends to at once."""
 
 
-class EmbeddingGemma(Backbone):
+class EmbeddingGemma(PackedVlm):
     """A `Backbone`.
 
     Args:
@@ -43,12 +42,13 @@ class EmbeddingGemma(Backbone):
     def __init__(self, stock: PreTrainedModel, audio: Mapping[str, Any]) -> None:
         super().__init__(stock)
         self.stock = cast(Any, stock)
-        self._language: Any = self.stock.language_model
+        self._language = self.stock.language_model
         self._config: Any = self._language.config
         self._config._attn_implementation = PACKED
         self.width: int = self._config.embedding_dim
         config, self.placeholder_ids = self.stock.config, dict[str, int]()
-        self._media_ids = torch.tensor([config.image_token_id, config.video_token_id, config.audio_token_id])
+        ids = [config.image_token_id, config.video_token_id, config.audio_token_id]
+        self._media_ids = torch.tensor(ids, device=self.device)
         self._pad_id = int(self._config.pad_token_id or 0)
         if config.vision_config is not None:
             self.placeholder_ids |= {"image": config.image_token_id, "video": config.video_token_id}
@@ -117,21 +117,13 @@ class EmbeddingGemma(Backbone):
         places = torch.stack([x, y], dim=-1).view(1, -1, 2).expand(num_frames, -1, -1)
         return blocks.transpose(2, 3).reshape(num_frames, rows * columns, -1), places.to(self.device)
 
-    @torch.inference_mode()
-    def states(self, batch: PackedBatch, needs: Needs) -> States:
-        """See `Backbone.states`; those of all tokens."""
-        lengths, visual = batch.segment_lengths, batch.visual.index
-        plan = plan_segments(batch.token_ids.numpy(), lengths, visual.numpy(), may_share=False)
-        is_media = torch.isin(batch.token_ids, self._media_ids)  # of which the stock module reads no embedding
-        tokens, token_ids = torch.from_numpy(plan.tokens), batch.token_ids.masked_fill(is_media, self._pad_id)
-        hidden = self._language.embed_tokens(token_ids[tokens].to(self.device))
-        if len(visual):
-            places = torch.from_numpy(plan.row[visual.numpy()]).to(self.device)
-            scatter(hidden, places, batch.visual.features)
-        positions = batch.position_ids[:, tokens].to(self.device)
-        most = PART_TOKENS if self.device.type == "cpu" else len(tokens)
-        rows = [self._part(hidden, positions, part) for part in cut_parts(plan.groups, most)]
-        return States(torch.cat(rows), [lengths[i] for i in plan.order], plan.order)
+    def _embed(self, token_ids: torch.Tensor) -> torch.Tensor:
+        is_media = torch.isin(token_ids, self._media_ids)  # of which the stock module reads no embedding
+        return super()._embed(token_ids.masked_fill(is_media, self._pad_id))
+
+    def _forward(self, hidden: torch.Tensor, positions: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
+        most = PART_TOKENS if self.device.type == "cpu" else len(hidden)
+        return torch.cat([self._part(hidden, positions, part) for part in cut_parts(groups, most)])
 
     def _part(self, hidden: torch.Tensor, positions: torch.Tensor, part: BatchPart) -> torch.Tensor:
         """A few prompts in one forward, `[num_tokens, width]`, filled up to a number of rows that there is code for."""
@@ -187,10 +179,8 @@ class EmbeddingGemma(Backbone):
             pixels = torch.from_numpy(probe.pixels)
             patches, places = self._patches(pixels.view(-1, *pixels.shape[-3:]))
             more = self.stock.config.vision_config.pooling_kernel_size**2
-            patches, places = (
-                functional.pad(patches, (0, 0, 0, more)),
-                functional.pad(places, (0, 0, 0, more), value=-1),
-            )
+            patches = functional.pad(patches, (0, 0, 0, more))
+            places = functional.pad(places, (0, 0, 0, more), value=-1)
             if pixels.ndim == 3:
                 inputs |= {"pixel_values": patches, "image_position_ids": places}
             else:

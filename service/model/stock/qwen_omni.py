@@ -32,9 +32,8 @@ class QwenOmni(StockVlm):
     """
 
     def __init__(self, stock: PreTrainedModel, patches: StillPatches, audio: Mapping[str, Any]) -> None:
-        super().__init__(stock, patches)
+        super().__init__(stock, patches, sees_videos=True)
         config: Any = stock.config
-        self.placeholder_ids = {"image": config.image_token_id, "video": config.video_token_id}
         self.placeholder_ids["audio"] = config.audio_token_id
         self._audio, self._extractor = dict(audio), cast(Any, WhisperFeatureExtractor)(**audio)
         self._pair_step = patches.temporal / FPS * config.position_id_per_seconds
@@ -94,17 +93,13 @@ class QwenOmni(StockVlm):
         return found["input_features"].to(self.device), found["attention_mask"].to(self.device)
 
     def probes(self) -> Sequence[Probe]:
-        """Those of images, and a pair of frames and audio amid words."""
-        image, *texts = super().probes()
-        config, words, pixels = self.stock.config, list(range(40, 52)), cast(Any, image.pixels)
-        pads = [config.video_token_id] * image.num_tokens
-        ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
-        pair = Probe(TokenPlan(ids), np.stack([pixels, pixels[::-1]]), image.offset, image.num_tokens, image.grid_thw)
+        """Those of images and pairs of frames, and audio amid words."""
+        config, words = self.stock.config, list(range(40, 52))
         times = np.arange(round(AUDIO_S * RATE_HZ)) / RATE_HZ
         samples = (0.4 * np.sin(2 * np.pi * (200 + 900 * times) * times)).astype(np.float32)
         num = len(self.encode(torch.from_numpy(samples)))
         ids = [*words, config.audio_start_token_id, *[config.audio_token_id] * num, *words]
-        return [image, pair, Probe(TokenPlan(ids), None, len(words) + 1, num, (1, 1, num), samples), *texts]
+        return [*super().probes(), Probe(TokenPlan(ids), None, len(words) + 1, num, (1, 1, num), samples)]
 
     def _media(self, probe: Probe) -> dict[str, torch.Tensor]:
         if probe.samples is not None:
@@ -113,5 +108,4 @@ class QwenOmni(StockVlm):
         found = super()._media(probe)
         if probe.pixels is None or probe.pixels.ndim == 3:
             return found
-        seconds = torch.tensor([self._patches.temporal / FPS])
-        return found | {"video_second_per_grid": seconds}
+        return found | {"video_second_per_grid": torch.tensor([self._patches.temporal / FPS])}

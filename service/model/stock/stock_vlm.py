@@ -18,7 +18,7 @@ from service.media.item import MediaKind
 from service.model.backbone import Backbone, Grid, Needs, Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import plan_segments
+from service.model.packed.segments import Group, plan_segments
 from service.model.positions import plain_positions, rope_positions
 from service.model.states import States
 from service.model.stock.still_patches import StillPatches
@@ -28,7 +28,40 @@ BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
 """Visual tokens of the known image."""
 
 
-class StockVlm(Backbone):
+class PackedVlm(Backbone):
+    """A `Backbone` on a stock text model, which runs a packed batch."""
+
+    _language: Any
+    """That model."""
+
+    @torch.inference_mode()
+    def states(self, batch: PackedBatch, needs: Needs) -> States:
+        """See `Backbone.states`; those of all tokens."""
+        lengths, visual = batch.segment_lengths, batch.visual.index.numpy()
+        plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
+        tokens = torch.from_numpy(plan.tokens)
+        hidden = self._embed(batch.token_ids[tokens].to(self.device))
+        if len(visual):
+            scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
+        rows = self._forward(hidden, batch.position_ids[:, tokens].to(self.device), plan.groups)
+        return States(rows, [lengths[i] for i in plan.order], plan.order)
+
+    def _embed(self, token_ids: torch.Tensor) -> torch.Tensor:
+        return cast(torch.Tensor, self._language.get_input_embeddings()(token_ids))
+
+    def _forward(self, hidden: torch.Tensor, positions: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
+        """States `[num_tokens, width]` of embeddings, at positions `[rows, num_tokens]`."""
+        states = self._language(
+            inputs_embeds=hidden[None],
+            position_ids=positions[:, None] if len(positions) > 1 else positions,
+            attention_mask=None,
+            use_cache=False,  # with a cache, packing would be off and prompts would attend to each other
+            packing=groups,
+        ).last_hidden_state
+        return cast(torch.Tensor, states[0])
+
+
+class StockVlm(PackedVlm):
     """A `Backbone`.
 
     Args:
@@ -52,7 +85,7 @@ class StockVlm(Backbone):
     ) -> None:
         super().__init__(stock)
         self.stock = cast(Any, stock)  # Qwen2VLModel, Qwen2_5_VLModel or Qwen3_5Model, which have no common type
-        self._language: Any = self.stock.language_model
+        self._language = self.stock.language_model
         self._language.config._attn_implementation = PACKED
         self._patches = patches
         self.patch_size = patches.patch
@@ -71,9 +104,7 @@ class StockVlm(Backbone):
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[3, num_tokens]`: temporal, height, width."""
-        if self._counts_plainly:
-            return plain_positions(num_tokens, placeholders)
-        return rope_positions(num_tokens, placeholders)
+        return (plain_positions if self._counts_plainly else rope_positions)(num_tokens, placeholders)
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -86,30 +117,16 @@ class StockVlm(Backbone):
     @torch.inference_mode()
     def states(self, batch: PackedBatch, needs: Needs) -> States:
         """See `Backbone.states`."""
-        lengths, visual = batch.segment_lengths, batch.visual.index.numpy()
-        plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
-        tokens = torch.from_numpy(plan.tokens)
-        hidden = self._language.embed_tokens(batch.token_ids[tokens].to(self.device))
-        if len(visual):
-            scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
-        rows: torch.Tensor = self._language(
-            inputs_embeds=hidden[None],
-            position_ids=batch.position_ids[:, None, tokens].to(self.device),
-            attention_mask=None,
-            use_cache=False,  # with a cache, packing would be off and prompts would attend to each other
-            packing=plan.groups,
-        ).last_hidden_state[0]
-        states = States(rows, [lengths[i] for i in plan.order], plan.order)
-        return states.of_spans(_images(lengths, visual)) if self._of_image and len(visual) else states
+        states, visual = super().states(batch, needs), batch.visual.index.numpy()
+        is_cut = self._of_image and len(visual)
+        return states.of_spans(_images(batch.segment_lengths, visual)) if is_cut else states
 
     def probes(self) -> Sequence[Probe]:
         """An image amid words, a pair of frames where it takes them, and two texts, all of different lengths."""
         config, side = self.stock.config, self._patches.patch * self._patches.merge
         words, others = list(range(40, 52)), list(range(60, 70))
-        num_tokens, grid = (
-            BLOCK_ROWS * BLOCK_COLUMNS,
-            (1, BLOCK_ROWS * self._patches.merge, BLOCK_COLUMNS * self._patches.merge),
-        )
+        num_tokens = BLOCK_ROWS * BLOCK_COLUMNS
+        grid = (1, BLOCK_ROWS * self._patches.merge, BLOCK_COLUMNS * self._patches.merge)
         y, x = np.mgrid[0 : BLOCK_ROWS * side, 0 : BLOCK_COLUMNS * side]
         pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
 
@@ -119,12 +136,8 @@ class StockVlm(Backbone):
             return Probe(TokenPlan(ids), pixels, len(words) + 1, num_tokens, grid)
 
         pairs = [seen("video", np.stack([pixels, 255 - pixels]), others)] if "video" in self.placeholder_ids else []
-        return [
-            seen("image", pixels, words),
-            *pairs,
-            Probe(TokenPlan([*words, *others[:6]])),
-            Probe(TokenPlan(others)),
-        ]
+        texts = [Probe(TokenPlan(ids)) for ids in ([*words, *others[:6]], others)]
+        return [seen("image", pixels, words), *pairs, *texts]
 
     @torch.inference_mode()
     def stock_run(self, probe: Probe) -> StockRun:

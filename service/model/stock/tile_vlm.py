@@ -15,17 +15,15 @@ import torch
 from PIL import Image
 from transformers import PreTrainedModel
 
-from cenote_kernels import scatter
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.image_processor import processor_class, read_square
 from service.checkpoint.late.image_block import BareBlock, ImageBlock, LineBlock
 from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
 from service.media.line_rule import SCALING, LineRule
-from service.model.backbone import Backbone, Needs, Probe, StockRun, Tower
+from service.model.backbone import Probe, StockRun, Tower
 from service.model.packed.packed_attention import PACKED, stock_attention
-from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import plan_segments
 from service.model.states import States
+from service.model.stock.stock_vlm import PackedVlm
 from service.model.two_tower.two_tower import image_inputs
 from service.outputs.plan import TokenPlan
 
@@ -33,7 +31,7 @@ TILES_AT_ONCE = 4
 """Tiles of one forward of the tower, so that a page of seventeen takes little memory."""
 
 
-class TileVlm(Backbone):
+class TileVlm(PackedVlm):
     """A `Backbone`.
 
     Args:
@@ -54,10 +52,10 @@ class TileVlm(Backbone):
         num_tile_tokens: int,
     ) -> None:
         self._vlm, self._whole = cast(Any, stock), cast(Any, whole)
-        self._vision, self._connector, self._text = (getattr(self._vlm, name) for name in self.parts)
-        self._text.config._attn_implementation = PACKED
+        self._vision, self._connector, self._language = (getattr(self._vlm, name) for name in self.parts)
+        self._language.config._attn_implementation = PACKED
         self._processor, self._block, self._tile_tokens = processor, block, num_tile_tokens
-        self.width: int = self._text.config.hidden_size
+        self.width: int = self._language.config.hidden_size
         super().__init__(self._vlm)
         self.placeholder_ids = {"image": block.image}
         self.patch_size = processor.tile
@@ -72,23 +70,18 @@ class TileVlm(Backbone):
     @property
     def tower(self) -> Tower:
         """All that features are made of: tower, connector, and the embeddings of the tokens between tiles."""
-        parts = torch.nn.ModuleList([self._vision, self._connector, self._embeddings])
+        parts = torch.nn.ModuleList([self._vision, self._connector, self._language.get_input_embeddings()])
         config_json = json.dumps([self._vlm.config.to_dict(), str(self._processor), str(self._block)], default=str)
         return Tower(parts, config_json, self.width, self.dtype)
-
-    @property
-    def _embeddings(self) -> torch.nn.Embedding:
-        found: torch.nn.Embedding = self._text.get_input_embeddings()
-        return found
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         """Features of an image's block, `[tokens, hidden]`."""
         tiles, (rows, columns) = self._tiles(pixels)
         ids = torch.tensor(self._block.ids(rows, columns, self._tile_tokens), device=self.device)
-        features = self._embeddings(ids)
+        features = self._embed(ids)
         features[ids == self._block.image] = self._see(tiles.to(self.dtype)).to(features.dtype)
-        return cast(torch.Tensor, features)
+        return features
 
     def _see(self, tiles: torch.Tensor) -> torch.Tensor:
         """Features of visual tokens, `[tokens, hidden]`."""
@@ -106,24 +99,6 @@ class TileVlm(Backbone):
             small = whole.resize((side, side), Image.Resampling(self._processor.resample))
             tiles = torch.cat([tiles, torch.from_numpy(np.array(small)).to(tiles.device)[None]])
         return ((tiles.to(self.device).float() / 255 - 0.5) / 0.5).permute(0, 3, 1, 2), (rows, columns)
-
-    @torch.inference_mode()
-    def states(self, batch: PackedBatch, needs: Needs) -> States:
-        """See `Backbone.states`."""
-        lengths, visual = batch.segment_lengths, batch.visual.index.numpy()
-        plan = plan_segments(batch.token_ids.numpy(), lengths, visual, may_share=False)
-        tokens = torch.from_numpy(plan.tokens)
-        hidden = self._embeddings(batch.token_ids[tokens].to(self.device))
-        if len(visual):
-            scatter(hidden, torch.from_numpy(plan.row[visual]).to(self.device), batch.visual.features)
-        rows: torch.Tensor = self._text(
-            inputs_embeds=hidden[None],
-            position_ids=batch.position_ids[:, tokens].to(self.device),
-            attention_mask=None,
-            use_cache=False,  # with a cache, packing would be off and prompts would attend to each other
-            packing=plan.groups,
-        ).last_hidden_state[0]
-        return States(rows, [lengths[i] for i in plan.order], plan.order)
 
     def probes(self) -> Sequence[Probe]:
         """A page of two tiles, one of a lone tile, and two texts."""
@@ -154,7 +129,7 @@ class TileVlm(Backbone):
         return self._run(input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs)
 
     def _run(self, **inputs: torch.Tensor) -> StockRun:
-        with stock_attention("sdpa", self._text.config):
+        with stock_attention("sdpa", self._language.config):
             if self._whole is not self._vlm:
                 return cast(torch.Tensor, self._whole(**inputs).embeddings[0])
             states: torch.Tensor = self._vlm(**inputs).last_hidden_state[0]
