@@ -18,17 +18,12 @@ from service.media.resize.budget_rule import BudgetRule
 from service.media.video.frame_rule import FrameRule
 
 WHOLE = "processor_config.json"
-ALONE = {
-    "image_processor": "preprocessor_config.json",
-    "video_processor": "video_preprocessor_config.json",
-    "feature_extractor": "preprocessor_config.json",
+PARTS = {
+    "image_processor": ("preprocessor_config.json", "Gemma4ImageProcessor"),
+    "video_processor": ("video_preprocessor_config.json", "EmbeddingGemma2VideoProcessor"),
+    "feature_extractor": ("preprocessor_config.json", "Gemma4AudioFeatureExtractor"),
 }
-"""Files of the parts, which count where the processor's own has none."""
-CLASSES = {
-    "image_processor": ("image_processor_type", "Gemma4ImageProcessor"),
-    "video_processor": ("video_processor_type", "EmbeddingGemma2VideoProcessor"),
-    "feature_extractor": ("feature_extractor_type", "Gemma4AudioFeatureExtractor"),
-}
+"""Their files, which count where the processor's own has none, and their classes."""
 BUDGETS = (70, 140, 280, 560, 1120)
 """Visual tokens that an image or a frame may have at most."""
 ALWAYS: Mapping[str, object] = {
@@ -51,13 +46,9 @@ OF_VIDEOS: Mapping[str, object] = {
 VISION = {"patch_size": 16, "pooling_kernel_size": 3}
 IMAGES = {**VISION, "max_soft_tokens": 280, "resample": BICUBIC}
 VIDEOS = {**VISION, "max_soft_tokens": 70, "fps": 1, "max_frames": 32, "overflow_strategy": "uniform"}
-AUDIO = {
-    "sampling_rate": 16_000,
-    "frame_length_ms": 20.0,
-    "hop_length_ms": 10.0,
-    "dither": 0.0,
-    "padding_side": "right",
-}
+HEARD: Mapping[str, object] = {"dither": 0.0, "padding_side": "right"}
+"""Values of audio that are supported; dither would give the same audio another vector each time."""
+AUDIO = {"sampling_rate": 16_000, "frame_length_ms": 20.0, "hop_length_ms": 10.0, **HEARD}
 MOST_SAMPLES = 480_000
 """Of an audio file, whatever the rate is: the extractor cuts the rest off."""
 FRAMES_OF_TOKEN = 4
@@ -65,17 +56,11 @@ FRAMES_OF_TOKEN = 4
 
 
 def image_rule(files: CheckpointFiles) -> BudgetRule:
-    """The rule by which images are resized.
-
-    Raises:
-        CheckpointError: a file is damaged, asks for what is not supported, or disagrees with config.json's tower.
-    """
+    """The rule by which images are resized."""
     values = read_part(files, "image_processor", IMAGES, ALWAYS)
-    if values["resample"] not in range(6):
-        raise CheckpointError(
-            f"{_name(files, 'image_processor')} has resample {values['resample']!r}; supported: 0 to 5"
-        )
-    return _budget(files, "image_processor", values, values["resample"])
+    if (found := values["resample"]) not in range(6):
+        raise CheckpointError(f"{_name(files, 'image_processor')} has resample {found!r}; supported: 0 to 5")
+    return _budget(files, "image_processor", values, found)
 
 
 def video_rule(files: CheckpointFiles) -> FrameRule:
@@ -88,10 +73,8 @@ def video_rule(files: CheckpointFiles) -> FrameRule:
             f"{_name(files, 'video_processor')} has fps {fps!r}, max_frames {most!r} and overflow_strategy "
             f"{overflow!r}; supported: two numbers above 0, and uniform or truncate"
         )
-    budget = _budget(files, "video_processor", values, BICUBIC)
-    return FrameRule(
-        budget=budget, patches=budget.patches, max_frames=most, fps=float(fps), keeps_first=overflow == "truncate"
-    )
+    budget, is_cut = _budget(files, "video_processor", values, BICUBIC), overflow == "truncate"
+    return FrameRule(budget=budget, patches=budget.patches, max_frames=most, fps=float(fps), keeps_first=is_cut)
 
 
 def audio_rule(files: CheckpointFiles) -> AudioRule:
@@ -104,19 +87,13 @@ def audio_rule(files: CheckpointFiles) -> AudioRule:
 
 
 def audio_numbers(files: CheckpointFiles) -> Mapping[str, Any]:
-    """Arguments of the class that makes features of audio.
-
-    Raises:
-        CheckpointError: as `image_rule`; dither would give the same audio another vector each time.
-    """
-    values = read_part(files, "feature_extractor", AUDIO, {"dither": 0.0, "padding_side": "right"})
+    """Arguments of the class that makes features of audio."""
+    values = read_part(files, "feature_extractor", AUDIO, HEARD)
     for key in ("sampling_rate", "frame_length_ms", "hop_length_ms"):
-        value = values[key]
-        kind: type | tuple[type, ...] = int if key == "sampling_rate" else (int, float)
-        if not isinstance(value, kind) or isinstance(value, bool) or round(values["sampling_rate"] * value) < 1:
-            raise CheckpointError(
-                f"{_name(files, 'feature_extractor')} has {key} {value!r}; a number above 0 is needed"
-            )
+        value, kinds = values[key], (int, int if key == "sampling_rate" else float)
+        if not isinstance(value, kinds) or isinstance(value, bool) or round(values["sampling_rate"] * value) < 1:
+            name = _name(files, "feature_extractor")
+            raise CheckpointError(f"{name} has {key} {value!r}; a number above 0 is needed")
     return {key: value for key, value in values.items() if not key.endswith(("_type", "_class"))}
 
 
@@ -129,9 +106,9 @@ def read_part(
         kind: class of the part; empty: EmbeddingGemma 2's.
     """
     found = files.processor().get(part)
-    content = found if isinstance(found, dict) else files.optional(ALONE[part])
+    content = found if isinstance(found, dict) else files.optional(PARTS[part][0])
     values = {**defaults, **{key: value for key, value in content.items() if value is not None}}
-    key, name = CLASSES[part][0], kind or CLASSES[part][1]
+    key, name = f"{part}_type", kind or PARTS[part][1]
     if str(values.get(key, name)).removesuffix("Fast").removesuffix("Pil") != name:
         raise CheckpointError(f"{_name(files, part)} has {key} {values[key]!r}; supported: {name}")
     for key, value in supported.items():
@@ -141,23 +118,15 @@ def read_part(
 
 
 def _budget(files: CheckpointFiles, part: str, values: Mapping[str, Any], resample: int) -> BudgetRule:
-    tower = {**VISION, **files.section("vision_config")}
+    tower, name = {**VISION, **files.section("vision_config")}, _name(files, part)
     for key in VISION:
         if values[key] != tower[key] or type(tower[key]) is not int or tower[key] < 1:
-            raise CheckpointError(
-                f"{_name(files, part)} has {key} {values[key]!r}, and config.json's vision_config {tower[key]!r}"
-            )
-    if values["max_soft_tokens"] not in BUDGETS:
-        raise CheckpointError(
-            f"{_name(files, part)} has max_soft_tokens {values['max_soft_tokens']!r}; supported: {BUDGETS}"
-        )
-    return BudgetRule(
-        patch_size=tower["patch_size"],
-        pooling=tower["pooling_kernel_size"],
-        max_tokens=values["max_soft_tokens"],
-        resample=resample,
-    )
+            raise CheckpointError(f"{name} has {key} {values[key]!r}, and config.json's vision_config {tower[key]!r}")
+    if (most := values["max_soft_tokens"]) not in BUDGETS:
+        raise CheckpointError(f"{name} has max_soft_tokens {most!r}; supported: {BUDGETS}")
+    patch, pooling = (tower[key] for key in VISION)
+    return BudgetRule(patch_size=patch, pooling=pooling, max_tokens=most, resample=resample)
 
 
 def _name(files: CheckpointFiles, part: str) -> str:
-    return f"{part} of {WHOLE}" if isinstance(files.processor().get(part), dict) else ALONE[part]
+    return f"{part} of {WHOLE}" if isinstance(files.processor().get(part), dict) else PARTS[part][0]

@@ -58,11 +58,7 @@ class LineRule(BudgetRule):
 
     @classmethod
     def read(cls, files: CheckpointFiles) -> "LineRule":
-        """From the files of processor, tokenizer and configuration.
-
-        Raises:
-            CheckpointError: one is missing or damaged, they disagree, or images are made otherwise.
-        """
+        """From the files of processor, tokenizer and configuration."""
         said, image = files.processor(), read_part(files, "image_processor", DEFAULTS, ALWAYS, "PixtralImageProcessor")
         ids = files.special_tokens({key: str(said.get(key, token)) for key, token in TOKENS.items()})
         patch = positive({"patch_size": 16, **files.section("vision_config")}, "patch_size")

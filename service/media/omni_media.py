@@ -54,10 +54,8 @@ def check_visual(files: CheckpointFiles) -> None:
     alike: dict[str, Any] = {key: images[key] for key in ("image_mean", "image_std") if key in images}
     videos = read_part(files, "video_processor", alike, {**VISUAL, **alike}, "Qwen2VLVideoProcessor")
     size = videos.get("size") or {}
-    least, most = (
-        videos.get("min_pixels", size.get("shortest_edge")),
-        videos.get("max_pixels", size.get("longest_edge")),
-    )
+    least = videos.get("min_pixels", size.get("shortest_edge"))
+    most = videos.get("max_pixels", size.get("longest_edge"))
     if (least or 0) > VIDEO.min_frame_pixels or (most or AREA) < VIDEO.max_frame_pixels:
         raise CheckpointError(
             f"video_processor has limits {least} and {most}; supported: up to {VIDEO.min_frame_pixels}, and from "

@@ -42,11 +42,7 @@ MARKS = {kind: f"<|{kind}|>" for kind in ("image", "video", "audio")}
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Of the text part's files, and of the towers that are there.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or ask for what is not supported.
-    """
+    """Of the text part's files, and of the towers that are there."""
     text = CheckpointFiles(files.folder, "text_config")
     full = positive(text.config, "embedding_dim")
     is_any = files.config.get("is_matryoshka") is True and not files.matryoshka(full)

@@ -34,11 +34,7 @@ ESCAPE = "\\u200c"
 
 
 def make_embedder(files: CheckpointFiles) -> Profile:
-    """Of the decoder's files, with images.
-
-    Raises:
-        CheckpointError: files are missing, damaged or in disagreement, or ask for what is not supported.
-    """
+    """Of the decoder's files, with images."""
     text = _decoder(files)
     offered = files.matryoshka(positive(text.config, "hidden_size")) or ()
     profile = make_decoder_profile(text, name="mistral3", matryoshka=offered, encodes="messages")
@@ -48,7 +44,7 @@ def make_embedder(files: CheckpointFiles) -> Profile:
 
 
 def make_reranker(files: CheckpointFiles) -> Profile:
-    """Of a cross-encoder of modules; the same errors. Its scores are those of its Dense, and a head is not read."""
+    """Of a cross-encoder of modules. Its scores are those of its Dense, and a head is not read."""
     text, found = _decoder(files), read_reranker_files(files, FEATURES)
     if found.messages is None or found.messages.form != "structured":
         raise CheckpointError(f"{files.folder} makes no messages in parts of pairs, by which images are seen")
@@ -85,10 +81,8 @@ def _decoder(files: CheckpointFiles) -> CheckpointFiles:
 def _seeing(files: CheckpointFiles, profile: Profile) -> Profile:
     """With images."""
     rule, text = LineRule.read(files), files.section("text_config")
-    width, none = positive(text, "hidden_size"), positive(text, "vocab_size")
-    images = ImageProfile(
-        pixel_rule=rule, background=WHITE, feature_width=width, image_pad=rule.block.image, video_pad=none
-    )
+    width, pad, none = positive(text, "hidden_size"), rule.block.image, positive(text, "vocab_size")
+    images = ImageProfile(pixel_rule=rule, background=WHITE, feature_width=width, image_pad=pad, video_pad=none)
     return replace(profile, modalities=("text", "image"), images=images)
 
 

@@ -7,13 +7,12 @@ from typing import Any
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import architecture, module_kinds
-from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_rule import VideoRule
 from service.prompt.profile.chat_templates import check_chat_template
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import ImageProfile, Profile, input_types
-from service.prompt.profile.qwen2_vl_files import special_tokens
+from service.prompt.profile.qwen2_vl_files import check_patches, special_tokens
 from service.prompt.templates.chatml import ChatML, punctuate
 
 DEFAULT_INSTRUCTION = "Represent the user's input."
@@ -46,7 +45,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_embedding.py`; docs/notes/qwen3-vl-embedding.md.
     """
     text, vision = files.section("text_config"), files.section("vision_config")
-    _check_patches(vision)
+    check_patches({key: positive(vision, key) for key in ("patch_size", "spatial_merge_size")}, PIXEL_RULE)
     dimensions = positive(text, "hidden_size")
     matryoshka = files.matryoshka(dimensions) or ()
     tokens = special_tokens(files, {})
@@ -88,15 +87,6 @@ def make_embedder(files: CheckpointFiles) -> Profile:
         )
     check_chat_template(files, ChatML(special_tokens(files, {}), DEFAULT_INSTRUCTION))
     return make_profile(files)
-
-
-def _check_patches(vision: Mapping[str, Any]) -> None:
-    patch, merge = positive(vision, "patch_size"), positive(vision, "spatial_merge_size")
-    if (patch * merge, merge) != (PIXEL_RULE.factor, MERGE_SIZE):
-        raise CheckpointError(
-            f"config.json has patch_size {patch} and spatial_merge_size {merge}; supported: "
-            f"{PIXEL_RULE.factor // MERGE_SIZE} and {MERGE_SIZE}"
-        )
 
 
 def _num_deepstack(vision: Mapping[str, Any]) -> int:

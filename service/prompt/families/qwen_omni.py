@@ -15,7 +15,6 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.json_files import CheckpointError
 from service.checkpoint.reranker_kind import module_kinds
 from service.checkpoint.sentence_settings import template_variables
-from service.media.item import MediaKind
 from service.media.omni_media import VIDEO, audio_numbers, audio_rule, check_visual
 from service.prompt.families.embedding_gemma import media_ids
 from service.prompt.profile.chat_templates import read_turn_frame
@@ -80,9 +79,8 @@ def _profile(files: CheckpointFiles, frame: TurnFrame) -> Profile:
     thinker, text = CheckpointFiles(files.folder, part), CheckpointFiles(files.folder, f"{part}.text_config".strip("."))
     profile = make_text_profile(text, name="qwen2.5-omni", encodes="messages")
     if not isinstance(profile.layout, PlainText):
-        raise CheckpointError(
-            f"{files.folder} has late interaction's files; token vectors of Qwen2.5-Omni are not built"
-        )
+        found = f"{files.folder} has late interaction's files"
+        raise CheckpointError(f"{found}; token vectors of Qwen2.5-Omni are not built")
     rule = processor_pixels(files, pixel_rule(4, 16_384))
     check_patches(thinker.section("vision_config"), rule)
     check_visual(files)
@@ -90,9 +88,7 @@ def _profile(files: CheckpointFiles, frame: TurnFrame) -> Profile:
     if (given := audio_numbers(files)["feature_size"]) != mels:
         raise CheckpointError(f"feature_extractor has feature_size {given}, and config.json num_mel_bins {mels}")
     ids = media_ids(thinker, TOKENS)
-    seen = ids["vision_start_token_id"], ids["vision_end_token_id"]
-    borders: dict[MediaKind, tuple[int, int]] = {"image": seen, "video": seen}
-    borders["audio"] = ids["audio_start_token_id"], ids["audio_end_token_id"]
+    seen, heard = ((ids[f"{one}_start_token_id"], ids[f"{one}_end_token_id"]) for one in ("vision", "audio"))
     return replace(
         profile,
         architecture="qwen_omni",
@@ -106,7 +102,7 @@ def _profile(files: CheckpointFiles, frame: TurnFrame) -> Profile:
             video_rule=VIDEO,
         ),
         audios=AudioProfile(rule=audio_rule(files), audio_pad=ids["audio_token_index"]),
-        layout=MediaText(profile.layout, borders, frame, is_video_one=True),
+        layout=MediaText(profile.layout, {"image": seen, "video": seen, "audio": heard}, frame, is_video_one=True),
         takes_instructions=None in frame.told,
     )
 
