@@ -66,7 +66,8 @@ class EmbeddingGemma(PackedVlm):
         """Both towers with their projections, and the numbers of the features of audio."""
         if not self.placeholder_ids:
             return None
-        parts = (getattr(self.stock, f"{half}_{kind}", None) for half, kind in _PARTS)
+        names = ("vision_tower", "embed_vision", "audio_tower", "embed_audio")
+        parts = (getattr(self.stock, name, None) for name in names)
         modules = torch.nn.ModuleList([part for part in parts if part is not None])
         config = self.stock.config
         configs = [one.to_json_string() for one in (config.vision_config, config.audio_config) if one is not None]
@@ -193,7 +194,3 @@ class EmbeddingGemma(PackedVlm):
         with stock_attention("eager", self._config):
             states = self.stock(**inputs).last_hidden_state
         return States(states[0, :num_tokens], [num_tokens])
-
-
-_PARTS = (("vision", "tower"), ("embed", "vision"), ("audio", "tower"), ("embed", "audio"))
-"""Names of the stock module's towers and projections."""

@@ -25,14 +25,12 @@ class StillPatches:
         patch: pixels along one side of a patch.
         merge: patches along one side of a visual token.
         temporal: frames of a patch: a still image is all of them.
-        mean: of each channel.
-        std: of each channel.
     """
 
     patch: int
     merge: int
     temporal: int
-    mean: tuple[float, ...] = CLIP_MEAN
+    mean: tuple[float, ...] = CLIP_MEAN  # of each channel, as `std`
     std: tuple[float, ...] = CLIP_STD
 
     @classmethod
@@ -46,8 +44,7 @@ class StillPatches:
         temporal = vision_config.temporal_patch_size
         if not all(type(number) is int for number in (patch, merge, temporal)):
             raise ModelError("internal_error", "the vision tower's patches are not squares of one size")
-        mean, std = _mean_and_std(folder)
-        return cls(patch, merge, temporal, mean, std)
+        return cls(patch, merge, temporal, *_mean_and_std(folder))
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
         """Patches of one image, or of a pair of frames.
@@ -85,12 +82,10 @@ def _mean_and_std(folder: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:
         if found is None:
             path = folder / "preprocessor_config.json"
             found = json.loads(path.read_bytes()) if path.exists() else {}
-        mean, std = (tuple(map(float, found.get(key, default))) for key, default in _KEYS.items())
+        mean = tuple(map(float, found.get("image_mean", CLIP_MEAN)))
+        std = tuple(map(float, found.get("image_std", CLIP_STD)))
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ModelError("internal_error", f"{path.name} cannot be read: {error}") from error
     if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
         raise ModelError("internal_error", f"{path.name} has image_mean or image_std that are not three numbers each")
     return mean, std
-
-
-_KEYS = {"image_mean": CLIP_MEAN, "image_std": CLIP_STD}

@@ -37,8 +37,8 @@ def check_chat_template(files: CheckpointFiles, layout: ChatML, last: str = "") 
         last: text of the layout's closing; a line end before it is passed over.
     """
     templates = [*read_chat_templates(files).values()] or _legacy(files)
-    user = [{"type": "text", "text": one} if isinstance(one, str) else {"type": "image"} for one in PARTS]
-    system = {"role": "system", "content": [{"type": "text", "text": INSTRUCTION}]}
+    user = [_part("text", one) if isinstance(one, str) else {"type": "image"} for one in PARTS]
+    system = {"role": "system", "content": [_part("text", INSTRUCTION)]}
     instruction = INSTRUCTION if layout.default_instruction else None
     messages = [*([system] if instruction else []), {"role": "user", "content": user}]
     written = [template.render(messages, {"add_generation_prompt": layout.answers}) for template in templates]
@@ -53,7 +53,6 @@ def is_judging(files: CheckpointFiles, marks: Marks, instruction: str) -> bool:
     """True where a template of the folder writes what the family does, white space left out of account.
 
     Args:
-        marks: the family's words.
         instruction: the family's, of a pair without any.
     """
     return any(
@@ -88,15 +87,12 @@ def read_turn_frame(
     marks: Mapping[str, str],
     closing: Callable[[Sequence[str]], str] = lambda _: "",
 ) -> TurnFrame:
-    """What the folder's template writes around a user's parts, whatever they are.
+    """What the folder's template writes around a user's parts, which it has to write as they are, in one frame.
 
     Args:
         variables: of the template; `chat_template` among them names it.
         marks: what it writes for a medium of each kind.
         closing: the text that the model's script puts after the parts, by their kinds.
-
-    Raises:
-        CheckpointError: there is none; or it does not write the parts as they are, one after the other in one frame.
 
     Source: transformers 5.24 `ProcessorMixin.get_processor_dict` and `apply_chat_template`.
     """
@@ -108,8 +104,8 @@ def read_turn_frame(
     words, found = {"text": PARTS[0] + PARTS[2], **marks}, dict[object, str]()
     for kinds in (some for size in range(1, len(words) + 1) for some in combinations(words, size)):
         order, last = (*kinds, *reversed(kinds)), closing(kinds)
-        user = [*map(_message_part, order, [words[kind] for kind in order]), *([_text(last)] if last else [])]
-        for system in ((), ({"role": "system", "content": [_text(INSTRUCTION)]},)):
+        user = [_part(kind, words[kind]) for kind in order] + ([_part("text", last)] if last else [])
+        for system in ((), ({"role": "system", "content": [_part("text", INSTRUCTION)]},)):
             written = template.render([*system, {"role": "user", "content": user}], given)
             head, body, tail = written.partition("".join(words[kind] for kind in order))
             is_same = found.setdefault(bool(system), head) == head and found.setdefault(kinds, tail) == tail
@@ -129,12 +125,8 @@ def read_turn_frame(
     )
 
 
-def _text(text: str) -> Mapping[str, str]:
-    return {"type": "text", "text": text}
-
-
-def _message_part(kind: str, text: str) -> Mapping[str, str]:
-    return _text(text) if kind == "text" else {"type": kind, kind: kind}
+def _part(kind: str, text: str) -> Mapping[str, str]:
+    return {"type": kind, kind: text if kind == "text" else kind}
 
 
 def _elements(text: str, ids: Mapping[str, int]) -> tuple[str | int, ...]:

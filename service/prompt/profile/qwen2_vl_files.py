@@ -45,20 +45,13 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
     """
     name, found = "preprocessor_config.json", files.processor().get("image_processor")
     if not isinstance(found, dict):
-        found = files.read_object(name) if (files.folder / name).exists() else {}
-    size = found.get("size")
-    size = size if isinstance(size, dict) else {}
-    limits = [
-        found.get(older) or size.get(of_size) or fallback
-        for of_size, older, fallback in (
-            ("shortest_edge", "min_pixels", default.min_pixels),
-            ("longest_edge", "max_pixels", default.max_pixels),
-        )
-    ]
+        found = files.optional(name)
+    size = said if isinstance(said := found.get("size"), dict) else {}
+    least = found.get("min_pixels") or size.get("shortest_edge") or default.min_pixels
+    most = found.get("max_pixels") or size.get("longest_edge") or default.max_pixels
     fixed = {**_FIXED, "patch_size": default.patches.patch_size, "merge_size": default.patches.merge_size}
     if other := next((key for key, value in fixed.items() if found.get(key, value) not in (value, None)), None):
         raise CheckpointError(f"{name} has {other} {found[other]!r}; supported: {fixed[other]!r}")
-    least, most = limits
     if type(least) is not int or type(most) is not int or not default.factor**2 <= least <= most:
         raise CheckpointError(
             f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {default.factor**2}, in "

@@ -24,8 +24,6 @@ TOKEN_NAMES: Mapping[str, str] = {
     "end_of_text": "<|endoftext|>",
 }
 """Fields of `SpecialTokens`, and the text of each token in the tokenizer's file."""
-
-
 NEWLINE = TextPiece("\n")
 """Between two turns."""
 

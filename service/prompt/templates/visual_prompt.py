@@ -102,17 +102,10 @@ class TextOrImage:
         return [TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)]
 
     def _image(self, turn: Turn) -> Sequence[Piece]:
-        tokens = self.tokens
-        return [
-            TokenPiece(tokens.im_start),
-            TextPiece("user\n"),
-            TokenPiece(tokens.vision_start),
-            ImagePiece(turn.images[0]),
-            TokenPiece(tokens.vision_end),
-            TextPiece(DESCRIPTION),
-            TokenPiece(tokens.im_end),
-            TextPiece("\n"),
-        ]
+        tokens, image = self.tokens, ImagePiece(turn.images[0])
+        before = [TokenPiece(tokens.im_start), TextPiece("user\n"), TokenPiece(tokens.vision_start)]
+        after = [TokenPiece(tokens.vision_end), TextPiece(DESCRIPTION), TokenPiece(tokens.im_end), TextPiece("\n")]
+        return [*before, image, *after]
 
 
 def _check_image(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:
