@@ -63,9 +63,6 @@ class LocalFiles:
 
         Args:
             url: `file:///...`, percent-encoded or not.
-
-        Raises:
-            MediaError: `media_source_refused`, `media_too_large`.
         """
         try:
             descriptor = self._open(_parts(url))

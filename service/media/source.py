@@ -91,9 +91,6 @@ def read_source(
     Returns:
         The decoded bytes, at least one and at most `max_bytes`.
 
-    Raises:
-        MediaError: `media_source_refused`, `media_undecodable` or `media_too_large`.
-
     Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), RFC 2045 section 6.8 (lines), docs/notes/security.md
     """
     data = text

@@ -55,11 +55,7 @@ class OpenAudio(OpenFile[AudioContainer, AudioInfo]):
 
 
 def audio_format(encoded: bytes, location: ErrorLocation) -> AudioContainer:
-    """Tell the format from the first bytes and nothing else.
-
-    Raises:
-        MediaError: `media_undecodable` for any other, playlists among it.
-    """
+    """Tell the format from the first bytes and nothing else; any other is refused, playlists among it."""
     if encoded.startswith(b"RIFF") and encoded[8:12] == b"WAVE":
         return "wav"
     for start, kind in _STARTS.items():
@@ -78,21 +74,13 @@ _STARTS: Mapping[bytes, AudioContainer] = {b"fLaC": "flac", b"OggS": "ogg", b"ID
 
 
 def check_named(named: AudioFormat, found: AudioContainer, location: ErrorLocation) -> None:
-    """Refuse a file whose bytes are not of the format that its part names.
-
-    Raises:
-        MediaError: `media_undecodable`.
-    """
+    """Refuse a file whose bytes are not of the format that its part names."""
     if FORMATS[named] != found:
         location.refuse("media_undecodable", f"`{location.param}`: got {named}, and the file is {found.upper()}")
 
 
 def check_audio(info: AudioInfo, limits: AudioLimits, location: ErrorLocation) -> None:
-    """Refuse what is too long, and what holds nothing.
-
-    Raises:
-        MediaError: `media_too_large`, `media_undecodable`.
-    """
+    """Refuse what is too long, and what holds nothing."""
     if info.duration_s > limits.max_duration_s:
         message = f"The audio is {info.duration_s:.1f} s long; at most {limits.max_duration_s:g} s are accepted."
         location.refuse("media_too_large", message)

@@ -164,9 +164,6 @@ def open_features(
     Returns:
         One item for each grid, in order.
 
-    Raises:
-        MediaError: `invalid_image_embeds`, or `media_source_refused` where none are taken.
-
     Source: docs/notes/api-contract.md.
     """
     if not rule.is_accepted:

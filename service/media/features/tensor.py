@@ -69,11 +69,7 @@ def is_finite(tensor: Tensor, index: int) -> bool:
 
 
 def refuse(what: str, location: ErrorLocation) -> NoReturn:
-    """Refuse a file of features.
-
-    Raises:
-        MediaError: `invalid_image_embeds`.
-    """
+    """Refuse a file of features."""
     location.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")
 
 

@@ -56,11 +56,7 @@ class Resolver(Protocol):
     """Gives the addresses of a name."""
 
     async def resolve(self, name: str) -> Sequence[Address]:
-        """Every address, in the order to try them.
-
-        Raises:
-            FetchError: there is none.
-        """
+        """Every address, in the order to try them, and at least one."""
         raise NotImplementedError
 
 
@@ -129,9 +125,6 @@ async def connect_to(
     Args:
         url: scheme and port, and the host that a certificate must be for.
         addresses: where it may be, all of them judged; the first that answers is taken.
-
-    Raises:
-        FetchError: no address answers, or the certificate is not the host's.
     """
     deadline_s = asyncio.get_running_loop().time() + timeout_s
     connected, is_https = await _first_of(addresses[:MAX_ADDRESSES], url.port, timeout_s), url.scheme == "https"

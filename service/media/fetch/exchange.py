@@ -51,9 +51,6 @@ class Exchange:
 
         Args:
             conditions: `If-None-Match`, `If-Modified-Since`, or nothing.
-
-        Raises:
-            FetchError: the answer is not HTTP.
         """
         request = h11.Request(method="GET", target=url.target, headers=[*_headers(url), *conditions.items()])
         sent = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
@@ -67,12 +64,7 @@ class Exchange:
         raise FetchError("protocol_broken")
 
     async def read(self, max_bytes: int, take: Take) -> bytes:
-        """Read the body.
-
-        Raises:
-            FetchError: the body is compressed, or not as long as announced.
-            MediaError: `media_too_large`.
-        """
+        """Read the body, which must be as long as announced, and not compressed."""
         if self.fields.get("content-encoding", "identity").strip().lower() != "identity":
             raise FetchError("coding_refused")
         if int(self.fields.get("content-length", "0")) > max_bytes:  # h11 has refused one that is no number
@@ -100,11 +92,7 @@ class Exchange:
         return event
 
     async def _receive(self) -> bytes:
-        """The bytes that come next. A host may think for as long as a fetch may take, and may not drip.
-
-        Raises:
-            FetchError: they come too slowly.
-        """
+        """The bytes that come next. A host may think for as long as a fetch may take, and may not drip."""
         clock = asyncio.get_running_loop().time
         late_s = self._began_s + GRACE_S + self._num_bytes / self.min_bytes_per_s if self._num_bytes else None
         try:

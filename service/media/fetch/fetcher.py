@@ -29,9 +29,6 @@ _DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$)")
 def next_url(url: Url, fields: Mapping[str, str]) -> Url:
     """Read where an answer redirects to.
 
-    Raises:
-        FetchError: nowhere, to something that is no URL of ours, or from https to http.
-
     Source: RFC 3986 section 5.2, without paths that climb.
     """
     try:
@@ -91,7 +88,6 @@ class Fetcher:
             take: asked for room as bytes come in; what it raises ends the fetch.
 
         Raises:
-            MediaError: `media_fetch_failed`, whatever failed; `media_too_large`.
             UnavailableError: other fetches took all slots for too long.
         """
         request = CURRENT_PARTY.get().request

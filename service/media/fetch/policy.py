@@ -112,11 +112,7 @@ class FetchPolicy:
         )
 
     def check(self, url: Url) -> None:
-        """Refuse what the text alone shows to be outside the policy.
-
-        Raises:
-            UrlError: the host or the port is not allowed.
-        """
+        """Refuse what the text alone shows to be outside the policy."""
         if url.host not in self.allowed and url.host not in self.private:
             raise UrlError("got a host that media are not fetched from here")
         if url.port not in self.ports:

@@ -52,9 +52,6 @@ def parse_host(text: str) -> Host:
     Args:
         text: what stands between `//` and the port.
 
-    Raises:
-        UrlError: it is no host, or one in a spelling that is not accepted.
-
     Source: RFC 3986 section 3.2.2; the WHATWG URL standard, "ends in a number checker".
     """
     lower = text.lower()
@@ -122,9 +119,6 @@ def parse_url(text: str) -> Url:
 
     Args:
         text: an absolute URL of http or https; a fragment is dropped.
-
-    Raises:
-        UrlError: it is none, or is written in a way that is not accepted.
     """
     if len(text) > MAX_URL_CHARS:
         raise UrlError(f"got {len(text)} characters, expected at most {MAX_URL_CHARS}")

@@ -99,9 +99,6 @@ def read_header(
     Returns:
         The header; width and height are at least 1 and within the limits.
 
-    Raises:
-        MediaError: `media_too_large` or `media_undecodable`.
-
     Source: docs/notes/security.md.
     """
     if len(encoded) > limits.max_encoded_bytes:
@@ -143,11 +140,7 @@ def _check_size(width: int, height: int, limits: DecodeLimits, location: ErrorLo
 
 
 def walk(encoded: bytes, kind: Format) -> Parts | None:
-    """The parts of a file; None when it ends before its size or says something else there.
-
-    Raises:
-        TooManyPartsError: it has more of something than is accepted.
-    """
+    """The parts of a file; None when it ends before its size or says something else there."""
     try:
         return _WALKS[kind](encoded)
     except IndexError:  # the file ends here
@@ -160,7 +153,6 @@ def needed_bytes(encoded: bytes, kind: Format) -> bytes:
     So a decoder's parser sees no more than the walk has counted, and both see the same.
 
     Raises:
-        TooManyPartsError: as for `walk`.
         ValueError: the walk found nothing.
     """
     parts = walk(encoded, kind)

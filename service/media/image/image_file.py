@@ -99,11 +99,7 @@ def open_image(
     options: ImageReadOptions = AS_REFERENCE,
     salt: bytes = b"",
 ) -> ImageFile:
-    """Check an image's header, choose its size and hash it; decode nothing.
-
-    Raises:
-        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from the rule.
-    """
+    """Check an image's header, choose its size and hash it; decode nothing."""
     header = read_header(encoded, limits, location, upright=options.upright)
     plan, patches = rule.plan(*header.upright_size, location), rule.patches
     identity, grid_thw = file_digest(encoded), patches.grid_thw(*plan.size)

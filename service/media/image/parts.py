@@ -1,10 +1,11 @@
 """Walks over image files of the five formats: what a decoder needs of them, and the limits of its parts.
 
 Decoders walk over segments, chunks and blocks in Python, hold the interpreter lock meanwhile and keep what they find: a
-file of nothing else costs seconds and hundreds of megabytes. So parts are counted first, and a decoder gets only those
-that its pixels depend on. A JPEG is walked over exactly as libjpeg does it, so that both see the same file. PNG and GIF
-files lose their metadata, since Pillow inflates any number of profiles and texts. libwebp lists all chunks when it
-opens a file, so they are counted. Pillow decodes run-length coded BMP in Python, so its size is bounded.
+file of nothing else costs seconds and hundreds of megabytes. So parts are counted first (too many are a
+`TooManyPartsError`), and a decoder gets only those that its pixels depend on. A JPEG is walked over exactly as libjpeg
+does it, so that both see the same file. PNG and GIF files lose their metadata, since Pillow inflates any number of
+profiles and texts. libwebp lists all chunks when it opens a file, so they are counted. Pillow decodes run-length coded
+BMP in Python, so its size is bounded.
 
 Source: ITU T.81 annex B; libjpeg's jdmarker.c, `next_marker`, `read_markers` and `jpeg_resync_to_restart`; PNG (third
 edition) 5.3 and 11; GIF89a sections 18, 20 and 23 to 26; RFC 9649; Microsoft's BITMAPINFOHEADER.
@@ -77,11 +78,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def jpeg_parts(encoded: bytes) -> Parts | None:
-    """Size, scans, tables, and all from the first scan on; None without one, or of what no decoder takes.
-
-    Raises:
-        TooManyPartsError: of segments, scans, tables or fill bytes.
-    """
+    """Size, scans, tables, and all from the first scan on; None without one, or of what no decoder takes."""
     frame: Stretch = NOWHERE
     exif: Stretch = NOWHERE
     needed: list[Stretch] = [(0, 2)]
@@ -183,11 +180,7 @@ _NAME = re.compile(rb"\w{4}")
 
 
 def png_parts(encoded: bytes) -> Parts | None:
-    """Size, EXIF, and what a decoder needs; None when it does not begin with its header.
-
-    Raises:
-        TooManyPartsError: of chunks.
-    """
+    """Size, EXIF, and what a decoder needs; None when it does not begin with its header."""
     if encoded[12:16] != b"IHDR" or len(encoded) < 24:
         return None
     size = int.from_bytes(encoded[16:20], "big"), int.from_bytes(encoded[20:24], "big")
@@ -221,7 +214,6 @@ def gif_parts(encoded: bytes) -> Parts | None:
     The size is the screen's, or the first frame's where that reaches beyond it: Pillow enlarges the image then.
 
     Raises:
-        TooManyPartsError: of blocks, or of bytes between them.
         IndexError: the file ends inside an extension.
     """
     if len(encoded) < 13:
@@ -268,11 +260,7 @@ def _little(encoded: bytes, place: int) -> int:
 
 
 def webp_parts(encoded: bytes) -> Parts | None:
-    """Size and EXIF; a decoder gets all of it. None when it ends before its size.
-
-    Raises:
-        TooManyPartsError: of chunks.
-    """
+    """Size and EXIF; a decoder gets all of it. None when it ends before its size."""
     if len(encoded) < 30:
         return None
     exif: Stretch = NOWHERE
@@ -307,11 +295,7 @@ _RUN_LENGTH = (1, 2)
 
 
 def bmp_parts(encoded: bytes) -> Parts | None:
-    """Size; a decoder gets all of it. None when it ends before its size.
-
-    Raises:
-        TooManyPartsError: it is run-length coded, and large.
-    """
+    """Size; a decoder gets all of it. None when it ends before its size."""
     if len(encoded) < 26:
         return None
     needed = ((0, len(encoded)),)

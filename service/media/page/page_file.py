@@ -92,11 +92,7 @@ class PageItem(PixelItem):
 
     @classmethod
     def of(cls, file: OpenPage, rule: ImageRule, location: ErrorLocation, *, salt: bytes = b"") -> "PageItem":
-        """A page as a model sees it.
-
-        Raises:
-            MediaError: `media_too_large` or `invalid_request`, from the rule.
-        """
+        """A page as a model sees it."""
         raster = Raster.of(file.info, rule.max_pixels)
         plan, patches = rule.plan(*raster.size, location), rule.patches
         grid_thw = patches.grid_thw(*plan.size)
@@ -130,11 +126,7 @@ class PageItem(PixelItem):
 
 
 def check_head(encoded: bytes, location: ErrorLocation) -> None:
-    """Refuse what does not say that it is a PDF.
-
-    Raises:
-        MediaError: `media_undecodable`.
-    """
+    """Refuse what does not say that it is a PDF."""
     if MAGIC not in encoded[:HEAD_BYTES]:
         location.refuse("media_undecodable", NOT_A_PDF)
 
@@ -144,9 +136,6 @@ def check_page(info: PageInfo, page: int, location: ErrorLocation, page_location
 
     Args:
         page: wanted, counted from 1.
-
-    Raises:
-        MediaError: `media_undecodable`, or `invalid_request` for the number.
     """
     if info.lacks:
         location.refuse("media_undecodable", LACKS[info.lacks])

@@ -50,9 +50,6 @@ class ImageRule(Protocol):
 
         Args:
             height: stored height, pixels, at least 1; of an upright image where that is asked for.
-
-        Raises:
-            MediaError: `media_too_large` or `invalid_request`: the model cannot see such a shape.
         """
         ...
 
@@ -89,9 +86,6 @@ class PixelRule:
 
     def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
         """Choose a size whose sides are multiples of the factor, by `fit_area`.
-
-        Raises:
-            MediaError: `media_too_large` for an extreme ratio, `invalid_request` when `max_pixels` leaves a side of 0.
 
         Source: qwen-vl-utils 0.0.14 and transformers 5.23, `smart_resize`.
         """

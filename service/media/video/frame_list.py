@@ -31,9 +31,6 @@ def open_frames(
     Args:
         are_of_file: frames that were taken out of a file: they have a file's sizes, and no resize before.
 
-    Raises:
-        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` for frames of different sizes.
-
     Source: qwen-vl-utils 0.0.14, `fetch_video`, a list of frames.
     """
     headers = [

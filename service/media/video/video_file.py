@@ -120,11 +120,7 @@ class VideoFramePair(PairItem):
 
 
 def container_of(encoded: bytes, location: ErrorLocation) -> Container:
-    """Tell the container from the first bytes and nothing else.
-
-    Raises:
-        MediaError: `media_undecodable` for any other, QuickTime, AVI, Matroska and playlists among it.
-    """
+    """Tell the container from the first bytes alone; QuickTime, AVI, Matroska and playlists are refused."""
     found = sniff_container(encoded)
     return found or location.refuse("media_undecodable", "The video is none of the accepted formats: MP4, WebM.")
 
@@ -134,9 +130,6 @@ def check_video(info: VideoInfo, part: range, limits: VideoLimits, location: Err
 
     Args:
         part: numbers of the frames that are asked for, of which some will be taken.
-
-    Raises:
-        MediaError: `media_too_large`, `media_undecodable`.
     """
     shape = f"The video is {info.width} x {info.height} pixels"
     if info.width * info.height > limits.max_pixels:

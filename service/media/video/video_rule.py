@@ -64,11 +64,7 @@ class VideoRule:
         return self.patches.patch_size * (self.patches.merge_size or 1)
 
     def first_size(self, height: int, width: int, location: ErrorLocation) -> Size:
-        """The size of a list's frame after its first resize.
-
-        Raises:
-            MediaError: of an extreme shape.
-        """
+        """The size of a list's frame after its first resize."""
         return self.first.plan(height, width, location).size
 
     def frame_size(self, height: int, width: int, num_frames: int, *, of_file: bool = False) -> Size:
