@@ -12,15 +12,12 @@ from service.errors import MediaError
 
 @dataclass(frozen=True, slots=True)
 class ErrorLocation:
-    """The place of an error.
-
-    Attributes:
-        param: path of the field, or None.
-        index: which input of a batch, counted from 0, or None.
-    """
+    """The place of an error."""
 
     param: str | None = None
+    """Path of the field, or None."""
     index: int | None = None
+    """Which input of a batch, counted from 0, or None."""
 
     def refuse(self, code: ErrorCode, message: str) -> NoReturn:
         """Raise a `MediaError` that names the field and the input.

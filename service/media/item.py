@@ -38,15 +38,12 @@ GridThw = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Patches:
-    """Patch and token sizes of a model; the defaults are Qwen3-VL's.
-
-    Attributes:
-        patch_size: pixels along one side of a patch.
-        merge_size: patches along one side of a visual token; None where a whole image becomes one token.
-    """
+    """Patch and token sizes of a model; the defaults are Qwen3-VL's."""
 
     patch_size: int = PATCH_SIZE
+    """Pixels along one side of a patch."""
     merge_size: int | None = MERGE_SIZE
+    """Patches along one side of a visual token; None where a whole image becomes one token."""
 
     def grid_thw(self, height: int, width: int) -> GridThw:
         """The grid of an image whose sides are whole patches, pixels."""
@@ -77,16 +74,12 @@ Background = Color | Literal["stored", "reference"]
 
 @dataclass(frozen=True, slots=True)
 class ImageReadOptions:
-    """Options of reading a file; the defaults read it as the reference does.
-
-    Attributes:
-        background: what shows where an image is transparent, in every mode; by `reference` white
-            under RGBA, and the stored color in every other mode.
-        upright: whether the EXIF orientation is applied. The reference embeds a photo as it is stored.
-    """
+    """Options of reading a file; the defaults read it as the reference does."""
 
     background: Background = "reference"
+    """The color where an image is transparent, in every mode; by `reference` white under RGBA, else the stored one."""
     upright: bool = False
+    """The EXIF orientation is applied. The reference embeds a photo as it is stored."""
 
     @property
     def key_part(self) -> bytes:
@@ -111,17 +104,14 @@ def parse_color(text: str) -> Color:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioFrames:
-    """The frames of audio that become tokens.
-
-    Attributes:
-        reach: samples after the place of a frame that have to be there.
-        hop: samples from one frame to the next; 0: all of the audio is one token.
-        of_token: frames of a token; the last one may have fewer.
-    """
+    """The frames of audio that become tokens."""
 
     reach: int = 0
+    """Samples after the place of a frame that have to be there."""
     hop: int = 0
+    """Samples from one frame to the next; 0: all of the audio is one token."""
     of_token: int = 1
+    """Frames of a token; the last one may have fewer."""
 
     def num_tokens(self, num_samples: int) -> int:
         """``ceil(frames / of_token)`` with ``frames = (num_samples - 1 - reach) // hop + 1``, or 1."""
@@ -137,19 +127,16 @@ ONE_TOKEN = AudioFrames()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioRule:
-    """The rule of a family for the sample rate and the length of audio; all of them are part of an audio file's keys.
-
-    Attributes:
-        rate_hz: samples a second.
-        crop_samples: longer audio is cropped to so many samples; 0 keeps all.
-        keeps_start: the crop is at the start, and not in the middle.
-        frames: of which tokens are made.
-    """
+    """The rule of a family for the sample rate and the length of audio; all are part of an audio file's keys."""
 
     rate_hz: int
+    """Samples a second."""
     crop_samples: int = 0
+    """Longer audio is cropped to so many samples; 0 keeps all."""
     keeps_start: bool = False
+    """The crop is at the start, and not in the middle."""
     frames: AudioFrames = ONE_TOKEN
+    """Of which tokens are made."""
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
@@ -174,15 +161,12 @@ class AudioRule:
 
 @dataclass(frozen=True, slots=True)
 class SentAs:
-    """Format and size of an image, for answers.
-
-    Attributes:
-        format: of the file, in lower case; `image_embeds` when it came as features.
-        width: pixels, as sent; of features the grid's.
-    """
+    """Format and size of an image, for answers."""
 
     format: str
+    """Of the file, in lower case; `image_embeds` when it came as features."""
     width: int
+    """Pixels, as sent; of features the grid's."""
     height: int
 
 

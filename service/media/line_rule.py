@@ -46,15 +46,12 @@ class LinePatches(Patches):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRule(BudgetRule):
-    """An `ImageRule`.
-
-    Attributes:
-        longest: the longer side of an image at most, pixels, before both are rounded up to whole visual tokens.
-        block: the tokens of an image.
-    """
+    """An `ImageRule`."""
 
     longest: int
+    """The longer side of an image at most, pixels, before both are rounded up to whole visual tokens."""
     block: LineBlock
+    """The tokens of an image."""
 
     @classmethod
     def read(cls, files: CheckpointFiles) -> "LineRule":

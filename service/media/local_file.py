@@ -32,15 +32,12 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class AllowedDirectory:
-    """A directory that was there at the start.
-
-    Attributes:
-        parts: its path as the operator wrote it, one bytes for each step.
-        descriptor: its handle: what is moved into its place later is not allowed.
-    """
+    """A directory that was there at the start."""
 
     parts: tuple[bytes, ...]
+    """Its path as the operator wrote it, one bytes for each step."""
     descriptor: int
+    """Its handle: what is moved into its place later is not allowed."""
 
 
 class LocalFiles:

@@ -29,12 +29,9 @@ Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """One video of a request, sampled.
-
-    Attributes:
-        pairs: two frames each, or one where the model sees one by one, in order.
-        times_s: when each is seen, seconds from the start: the mean of its frames.
-    """
+    """One video of a request, sampled."""
 
     pairs: tuple[MediaItem, ...]
+    """Two frames each, or one where the model sees one by one, in order."""
     times_s: tuple[float, ...]
+    """When each is seen, seconds from the start: the mean of its frames."""

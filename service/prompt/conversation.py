@@ -20,16 +20,12 @@ Part = str | Video | MediaItem
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn.
-
-    Attributes:
-        role: who speaks.
-        parts: in the order in which the model reads them. None at all are another thing than an empty text: a pair's
-            side then is the reranker's word for nothing.
-    """
+    """One turn."""
 
     role: Role
     parts: tuple[Part, ...] = ()
+    """In the order in which the model reads them. None at all are another thing than an empty text: a pair's side then
+    is the reranker's word for nothing."""
 
     @property
     def text(self) -> str:

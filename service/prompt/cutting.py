@@ -75,15 +75,13 @@ def cut_end(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, s
 class CutTail:
     """From the first text on everything may go but special tokens and the last ones, from the end.
 
-    Attributes:
-        specials: ids that stay.
-        num_last: ids at the end that stay.
-
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `Qwen3VLReranker.truncate_tokens_optimized`.
     """
 
     specials: frozenset[int]
+    """Ids that stay."""
     num_last: int
+    """Ids at the end that stay."""
 
     def __call__(self, token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
         """The last `num_excess` that are no special tokens."""

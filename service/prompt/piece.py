@@ -11,18 +11,15 @@ from service.media.media_item import MediaItem, Video
 
 
 class TextPiece(NamedTuple):
-    """Text between two special tokens, tokenized as one.
-
-    Attributes:
-        user_start: index of the first character that the client wrote; None when the template wrote all of it.
-        cuttable: whether truncation may cut the client's part.
-        num_after: characters of the template after the client's part.
-    """
+    """Text between two special tokens, tokenized as one."""
 
     text: str
     user_start: int | None = None
+    """Index of the first character that the client wrote; None when the template wrote all of it."""
     cuttable: bool = False
+    """Truncation may cut the client's part."""
     num_after: int = 0
+    """Characters of the template after the client's part."""
 
     def closed(self, words: str) -> "Sequence[TextPiece]":
         """The piece with words of the template after it, before a medium; none where nothing is written."""

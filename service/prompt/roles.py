@@ -17,15 +17,12 @@ sentence-transformers 6.2's `MultiVectorMask`."""
 
 @dataclass(frozen=True, slots=True)
 class QueryExpansion:
-    """Tokens after a query that is shorter than so many, each of which gets a vector.
-
-    Attributes:
-        token_id: what they are.
-        num_tokens: length that a query is brought to; 0: none is filled.
-    """
+    """Tokens after a query that is shorter than so many, each of which gets a vector."""
 
     token_id: int = 0
+    """What they are."""
     num_tokens: int = 0
+    """Length that a query is brought to; 0: none is filled."""
     is_attended: bool = True
 
 

@@ -28,21 +28,18 @@ SAMPLE_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Audio(PlacedItem):
-    """A `MediaItem` of an audio file.
-
-    Attributes:
-        rule: sample rate and length that the model takes.
-        digest: the level-2 key, 32 bytes: the file, and the rule.
-        salt: part of its keys: whose audio it is.
-    """
+    """A `MediaItem` of an audio file."""
 
     kind: MediaKind = field(default="audio", init=False)
     dtype: None = field(default=None, init=False)  # its slot holds samples, and no features
 
     file: OpenAudio
     rule: AudioRule
+    """Sample rate and length that the model takes."""
     digest: bytes
+    """The level-2 key, 32 bytes: the file, and the rule."""
     salt: bytes = b""
+    """Part of its keys: whose audio it is."""
 
     @classmethod
     def of(

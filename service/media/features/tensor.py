@@ -22,19 +22,16 @@ _CHUNK_NUMBERS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Numbers in C order, little-endian.
-
-    Attributes:
-        shape: as the file states it; its product times the item's bytes is the length of `data`.
-        origin: what the file says of the model that made it; None where it says nothing.
-        grids: what it says of the images' grids, as `written_grids` writes them; likewise.
-    """
+    """Numbers in C order, little-endian."""
 
     dtype: TensorDtype
     shape: tuple[int, ...]
+    """As the file states it; its product times the item's bytes is the length of `data`."""
     data: memoryview = field(repr=False)
     origin: str | None = None
+    """The model that made it, as the file says; None where it says nothing."""
     grids: str | None = None
+    """The images' grids, as `written_grids` writes them; likewise."""
 
 
 def written_grids(grids: Sequence[GridThw]) -> str:

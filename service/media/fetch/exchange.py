@@ -27,18 +27,15 @@ Take = Callable[[int], None]
 
 @dataclass(slots=True)
 class Exchange:
-    """A request on its way, then its answer.
-
-    Attributes:
-        min_bytes_per_s: at which the answer comes, once it has begun to.
-        fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
-    """
+    """A request on its way, then its answer."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     min_bytes_per_s: int
+    """At which the answer comes, once it has begun to."""
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
+    """Of the answer, names in lower case; a name that came twice has its values joined by commas."""
     _http: h11.Connection = field(
         default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
     )

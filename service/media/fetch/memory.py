@@ -19,14 +19,11 @@ FetchKey = tuple[bytes, str]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file, and what its host knows it by.
-
-    Attributes:
-        conditions: the fields that ask for it only if it has changed.
-    """
+    """A file, and what its host knows it by."""
 
     body: bytes
     conditions: Mapping[str, str]
+    """The fields that ask for it only if it has changed."""
 
     @property
     def num_bytes(self) -> int:

@@ -12,17 +12,14 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class HostList:
-    """Hosts, by name.
-
-    Attributes:
-        names: whole hosts.
-        suffixes: ends of names, each with its leading dot.
-        has_any: every address, and every name that a single label does not make: those are this network's own.
-    """
+    """Hosts, by name."""
 
     names: frozenset[str] = frozenset()
+    """Whole hosts."""
     suffixes: tuple[str, ...] = ()
+    """Ends of names, each with its leading dot."""
     has_any: bool = False
+    """Every address, and every name that a single label does not make: those are this network's own."""
 
     def __contains__(self, host: Host) -> bool:
         """Return whether a host is on the list."""

@@ -31,13 +31,10 @@ _MAX_NAME_CHARS = 253
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host.
-
-    Attributes:
-        text: in lower case, without brackets.
-    """
+    """A host."""
 
     text: str
+    """In lower case, without brackets."""
     address: Address | None = None
 
     @property
@@ -90,18 +87,15 @@ _REFUSED_CHARS = re.compile(r"[^\x21-\x7e]|\\")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A parsed URL: where to connect, and the target to request.
-
-    Attributes:
-        scheme: `http` or `https`.
-        port: 1 to 65535.
-        target: path and query, as written.
-    """
+    """A parsed URL: where to connect, and the target to request."""
 
     scheme: Scheme
+    """`http` or `https`."""
     host: Host
     port: int
+    """1 to 65535."""
     target: str
+    """Path and query, as written."""
 
     @property
     def authority(self) -> str:

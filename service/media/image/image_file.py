@@ -52,14 +52,12 @@ class ImageFile(PixelItem):
     """One still image of a request.
 
     Two items are equal when they will give the same pixels; where in a request they stand does not count.
-
-    Attributes:
-        identity: the file alone, 32 bytes.
     """
 
     encoded: bytes = field(repr=False, compare=False)
     header: Header
     identity: bytes
+    """The file alone, 32 bytes."""
     options: ImageReadOptions = AS_REFERENCE
 
     @property

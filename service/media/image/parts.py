@@ -40,19 +40,16 @@ class TooManyPartsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The result of a walk over a file.
-
-    Attributes:
-        size: width and height as declared.
-        needed: what a decoder needs of it, in order; joined, it is a file again.
-        exif: where the TIFF part of its EXIF is.
-        num_scans: how often a decoder goes over all of its pixels.
-    """
+    """The result of a walk over a file."""
 
     size: WidthHeight
+    """Width and height as declared."""
     needed: tuple[Stretch, ...]
+    """All that a decoder needs of it, in order; joined, it is a file again."""
     exif: Stretch = NOWHERE
+    """Where the TIFF part of its EXIF is."""
     num_scans: int = 1
+    """Times that a decoder goes over all of its pixels."""
 
 
 MAX_SCANS = 64

@@ -58,15 +58,12 @@ class OpenPage(OpenFile[Literal["pdf"], PageInfo]):
 
 @dataclass(frozen=True, slots=True)
 class Raster:
-    """Raster of a page, before it is resized as an image of that size is.
-
-    Attributes:
-        scale: pixels per point.
-        size: height and width, pixels.
-    """
+    """Raster of a page, before it is resized as an image of that size is."""
 
     scale: float
+    """Pixels per point."""
     size: Size
+    """Height and width, pixels."""
 
     @classmethod
     def of(cls, info: PageInfo, max_pixels: int) -> "Raster":

@@ -16,19 +16,16 @@ BYTES_PER_PIXEL = 7
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How one image's pixels are made.
-
-    Attributes:
-        sizes: height and width of the whole image after each of its resizes, one after the other, pixels.
-        resample: Pillow's number of the filter.
-        is_antialiased: what comes of that is resized again, as torch does, and nothing of it left out: a video's frame.
-        in_floats: likewise, to numbers of four bytes that are not rounded: a row is four times as many bytes.
-    """
+    """How one image's pixels are made."""
 
     sizes: tuple[Size, ...]
+    """Height and width of the whole image after each of its resizes, one after the other, pixels."""
     resample: int = BICUBIC
+    """Pillow's number of the filter."""
     is_antialiased: bool = False
+    """The result is resized again, as torch does, and nothing of it left out: a video's frame."""
     in_floats: bool = False
+    """Likewise, to numbers of four bytes that are not rounded: a row is four times as many bytes."""
 
 
 def frame(image: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:

@@ -14,18 +14,15 @@ from service.media.resize.resize import Framing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TilePatches(Patches):
-    """A grid of tiles. The tokens between them count with those of an image: they have features, too.
-
-    Attributes:
-        tile_tokens: visual tokens of a tile.
-        line_tokens: tokens of the newline between two rows.
-        last_line_tokens: tokens of the two newlines after the last row.
-    """
+    """A grid of tiles. The tokens between them count with those of an image: they have features, too."""
 
     merge_size: int | None = 1
     tile_tokens: int
+    """Visual tokens of a tile."""
     line_tokens: int
+    """Tokens of the newline between two rows."""
     last_line_tokens: int
+    """Tokens of the two newlines after the last row."""
 
     def num_tokens(self, grid_thw: GridThw) -> int:
         """A tile has two tokens in front of it; the whole image too, and one after it. A lone tile is the whole."""

@@ -16,16 +16,13 @@ class FrameFile(ImageFile):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairItem(PlacedItem):
-    """Base of the `MediaItem`s of two frames.
-
-    Attributes:
-        digest: the level-2 key, 32 bytes: both frames, how they are read and how they are resized.
-    """
+    """Base of the `MediaItem`s of two frames."""
 
     kind: MediaKind = field(default="video", init=False)
     dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     digest: bytes
+    """The level-2 key, 32 bytes: both frames, how they are read and how they are resized."""
 
     @property
     def identity(self) -> bytes:
@@ -35,15 +32,12 @@ class PairItem(PlacedItem):
 
 @dataclass(frozen=True, slots=True)
 class FramePair(PairItem):
-    """A `MediaItem` of two frames of one size, each an image file.
-
-    Attributes:
-        first: the earlier frame.
-        second: the later one; the first again where a video of an odd length ends.
-    """
+    """A `MediaItem` of two frames of one size, each an image file."""
 
     first: ImageFile
+    """The earlier frame."""
     second: ImageFile
+    """The later one; the first again where a video of an odd length ends."""
 
     @classmethod
     def of(cls, first: ImageFile, second: ImageFile) -> "FramePair":

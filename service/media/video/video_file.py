@@ -58,20 +58,17 @@ class OpenVideo(OpenFile[Container, VideoInfo]):
 
 @dataclass(frozen=True, slots=True)
 class VideoFile:
-    """A file, and the size at which the model sees its frames.
-
-    Attributes:
-        size: height and width of each frame, pixels.
-        patches: how they are cut.
-        salt: part of its keys: whose video it is.
-        is_antialiased: how frames are resized; see `VideoRule`.
-    """
+    """A file, and the size at which the model sees its frames."""
 
     file: OpenVideo
     size: Size
+    """Height and width of each frame, pixels."""
     patches: Patches
+    """How they are cut."""
     salt: bytes = b""
+    """Part of its keys: whose video it is."""
     is_antialiased: bool = True
+    """How frames are resized; see `VideoRule`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +76,11 @@ class VideoFramePair(PairItem):
     """A `MediaItem` of two frames of a file, or of one where the model sees one by one.
 
     Its digest is of the file, the frames and their size.
-
-    Attributes:
-        frames: which of its frames, counted from 0.
     """
 
     video: VideoFile
     frames: tuple[int, ...]
+    """Which of its frames, counted from 0."""
 
     @property
     def grid_thw(self) -> GridThw:

@@ -19,17 +19,14 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
 @dataclass(frozen=True, slots=True)
 class StillPatches:
-    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, a still image for each frame of a patch.
-
-    Attributes:
-        patch: pixels along one side of a patch.
-        merge: patches along one side of a visual token.
-        temporal: frames of a patch: a still image is all of them.
-    """
+    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, a still image for each frame of a patch."""
 
     patch: int
+    """Pixels along one side of a patch."""
     merge: int
+    """Patches along one side of a visual token."""
     temporal: int
+    """Frames of a patch: a still image is all of them."""
     mean: tuple[float, ...] = CLIP_MEAN  # of each channel, as `std`
     std: tuple[float, ...] = CLIP_STD
 

@@ -67,15 +67,12 @@ class AudioProfile:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Tokens after every text, where the model attends to them.
-
-    Attributes:
-        token_id: what they are.
-        num_tokens: length that a text is brought to; 0: none is padded.
-    """
+    """Tokens after every text, where the model attends to them."""
 
     token_id: int = 0
+    """What they are."""
     num_tokens: int = 0
+    """Length that a text is brought to; 0: none is padded."""
 
     def fill(self, token_ids: Sequence[int]) -> list[int]:
         """The tokens, padded."""

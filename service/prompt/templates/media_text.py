@@ -17,38 +17,32 @@ ONLY_TEXT = frozenset(("text",))
 
 @dataclass(frozen=True, slots=True)
 class TurnFrame:
-    """What a chat template writes around a user's turn: texts, and ids of special tokens.
-
-    Attributes:
-        plain: before the parts.
-        told: likewise with an instruction, which stands for None.
-        tails: after the parts, by the kinds of them; none: nothing.
-    """
+    """What a chat template writes around a user's turn: texts, and ids of special tokens."""
 
     plain: Sequence[str | int] = ()
+    """Before the parts."""
     told: Sequence[str | int | None] = (None,)
+    """Likewise with an instruction, which stands for None."""
     tails: Mapping[frozenset[str], Sequence[str | int]] = field(default_factory=dict)
+    """After the parts, by the kinds of them; none: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaText:
-    """A `Profile.layout`.
-
-    Attributes:
-        plain: makes the instruction.
-        borders: the tokens before and after a medium of each kind.
-        frame: what stands around the parts.
-        is_video_one: a video has borders; else each of its frames.
-    """
+    """A `Profile.layout`."""
 
     keeps_order: ClassVar[bool] = True
     """See `Profile.keeps_order`."""
     is_as_written: ClassVar[bool] = True
     """The reference itself reads parts in the order in which they were written."""
     plain: PlainText
+    """Makes the instruction."""
     borders: Mapping[MediaKind, tuple[int, int]]
+    """The tokens before and after a medium of each kind."""
     frame: TurnFrame = TurnFrame()
+    """Around the parts."""
     is_video_one: bool = False
+    """A video has borders; else each of its frames."""
 
     @property
     def is_uniform(self) -> bool:

@@ -54,15 +54,12 @@ class PlainText:
 
 @dataclass(frozen=True, slots=True)
 class QueryOrDocument:
-    """A `Profile.layout` of ColBERT's text models: one text, a query or a document.
-
-    Attributes:
-        roles: by name.
-    """
+    """A `Profile.layout` of ColBERT's text models: one text, a query or a document."""
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
     roles: Mapping[str, PromptRole]
+    """By name."""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The role's special tokens, then `{prefix}{text}`; only the text is cuttable.

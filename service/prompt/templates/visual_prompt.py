@@ -21,10 +21,6 @@ class VisualPrompt:
     r"""A `Profile.layout` of colpali-engine's bi-encoders: an item is a page (images) or a query (a text).
 
     `<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` followed by end tokens.
-
-    Attributes:
-        tokens: of the checkpoint.
-        num_query_ends: end tokens after a text.
     """
 
     is_uniform: ClassVar[bool] = True
@@ -33,6 +29,7 @@ class VisualPrompt:
     """See `Profile.keeps_order`."""
     tokens: SpecialTokens
     num_query_ends: int
+    """End tokens after a text."""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A page if there is an image, else a query; only the client's text is cuttable.
@@ -81,16 +78,13 @@ class TextOrImage:
 
     `{prefix}{text}` or `<|im_start|>user\n{image}Describe the image.<|im_end|>\n`. Only the image's own tokens are
     pooled, and the decoder is causal: a text after them would change nothing, so it is refused.
-
-    Attributes:
-        tokens: of the checkpoint.
-        prefixes: of texts; the first is the default. Beside an image they are ignored.
     """
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
     tokens: SpecialTokens
     prefixes: Sequence[str]
+    """Of texts; the first is the default. Beside an image they are ignored."""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A text or an image; only the client's text is cuttable.
