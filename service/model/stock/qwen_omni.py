@@ -34,7 +34,7 @@ class QwenOmni(StockVlm):
     def __init__(self, stock: PreTrainedModel, patches: StillPatches, audio: Mapping[str, Any]) -> None:
         super().__init__(stock, patches, sees_videos=True)
         config: Any = stock.config
-        self.placeholder_ids["audio"] = config.audio_token_id
+        self.placeholder_ids = {**self.placeholder_ids, "audio": config.audio_token_id}
         self._audio, self._extractor = dict(audio), cast(Any, WhisperFeatureExtractor)(**audio)
         self._pair_step = patches.temporal / FPS * config.position_id_per_seconds
 

@@ -104,9 +104,9 @@ class TextOrImage:
 
     def _image(self, turn: Turn) -> Sequence[Piece]:
         tokens, image = self.tokens, ImagePiece(turn.images[0])
-        before = [TokenPiece(tokens.im_start), TextPiece("user\n"), TokenPiece(tokens.vision_start)]
-        after = [TokenPiece(tokens.vision_end), TextPiece(DESCRIPTION), TokenPiece(tokens.im_end), TextPiece("\n")]
-        return [*before, image, *after]
+        before: Sequence[Piece] = [TokenPiece(tokens.im_start), TextPiece("user\n"), TokenPiece(tokens.vision_start)]
+        end = TokenPiece(tokens.im_end)
+        return [*before, image, TokenPiece(tokens.vision_end), TextPiece(DESCRIPTION), end, TextPiece("\n")]
 
 
 def _check_image(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:

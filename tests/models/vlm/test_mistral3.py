@@ -170,7 +170,7 @@ def test_what_is_not_done_is_refused(served: Served, tmp_path: Path, says: str) 
 def test_the_known_answer_check_sees_a_packed_forward_that_differs(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    attention = served.model.backbone._text.layers[0].self_attn
+    attention = served.model.backbone._language.layers[0].self_attn
     monkeypatch.setattr(attention, "scaling", attention.scaling * 1.5)
     with pytest.raises(ModelError, match="known-answer check"):
         served.check()
