@@ -34,7 +34,6 @@ class QuestionedPair:
     r"""A `Profile.layout`: ``<bos>A: {query}\nB: {document}\n{question}``, each part tokenized by itself."""
 
     bos: int
-    """The token that opens it."""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The pieces in order; an instruction takes the question's place."""

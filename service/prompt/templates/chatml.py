@@ -68,9 +68,6 @@ class ChatML:
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """Return the pieces in order, system turn first; only the text of the last user turn is cuttable.
 
-        Raises:
-            InputError: `invalid_request` for an instruction that has no place.
-
         Source: docs/notes/qwen3-vl-embedding.md.
         """
         is_open = conversation.continue_final_message

@@ -37,9 +37,6 @@ class VisualPrompt:
         An instruction replaces the family's own words: `Query: ` before a text, `Describe the image.` after an image. A
         text beside an image replaces them too, as `context_prompts` do, and has the instruction in front.
 
-        Raises:
-            InputError: `invalid_request` for other turns.
-
         Source: illuin-tech/colpali, `ColQwen2_5_Processor`.
         """
         turn, given = single_turn(conversation), conversation.instruction or ""
@@ -88,10 +85,6 @@ class TextOrImage:
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A text or an image; only the client's text is cuttable.
-
-        Raises:
-            InputError: `invalid_request` for other turns, or an instruction to an image; `unsupported_modality` for a
-                text beside an image; `conflicting_input` for several images.
 
         Source: jinaai/jina-embeddings-v4, `JinaEmbeddingsV4Processor`, `get_single_vector_embeddings`.
         """
