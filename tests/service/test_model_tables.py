@@ -113,13 +113,15 @@ PAGE = (ROOT / "docs" / "several-models.md").read_text()
 SEARCH, RANK = "Qwen/Qwen3-VL-Embedding-2B", "Qwen/Qwen3-VL-Reranker-2B"
 
 
-def test_the_page_s_command_serves_two_models() -> None:
-    (command,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    parser = argparse.ArgumentParser()
+def test_the_page_s_commands_serve_two_models_and_three() -> None:
+    parser, plans = argparse.ArgumentParser(), []
     add_settings(parser)
-    flags = vars(parser.parse_args(shlex.split(command)[2:]))
-    del flags["config"]
-    assert plan(load_settings(flags, {})) == [(SEARCH, ("search",)), (RANK, ("rank",))]
+    for command in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        flags = vars(parser.parse_args(shlex.split(command)[2:]))
+        del flags["config"]
+        plans.append(plan(load_settings(flags, {})))
+    adapters = [("./law-lora", ("law",)), ("./code-lora", ("code",)), ("Qwen/Qwen3-Embedding-0.6B", ("base",))]
+    assert plans == [[(SEARCH, ("search",)), (RANK, ("rank",))], adapters]
 
 
 def test_the_page_s_file_is_one(tmp_path: Path) -> None:
