@@ -140,7 +140,6 @@ def template(old: str, new: str) -> Edit:
         (put(PROCESSOR, image_processor={"resample": 2}), "resample 2; supported: 3"),
         (put("config.json", auto_map=None), "which several models share"),
     ],
-    ids=str,
 )
 def test_files_that_ask_for_other_vectors_are_refused_by_name(tmp_path: Path, edit: Edit, words: str) -> None:
     folder = wemm(tmp_path / "WeMM-Embedding-2B")
