@@ -53,9 +53,10 @@ class LocalEngine:
         needs, settings = self._needs, self._needs.settings
         start = start_message(settings, needs.model, needs.engine_threads, needs.link.num_fronts)
         group = needs.group
-        if len(group.models) > 1:
+        host, *guests = group.models
+        if guests:
             start = msgspec.structs.replace(start, group=group.folder, place=group.models.index(needs.index))
-        loaded = Loaded(model=needs.index, start=start, host=group.models[0])
+        loaded = Loaded(model=needs.index, start=start, host=host)
         return EngineFollower(needs.link, self._client, known_answer, loaded, settings.known_answer_s)
 
     def check_open(self, *, is_probe: bool = False) -> None:

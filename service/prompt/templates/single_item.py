@@ -84,7 +84,8 @@ def lone_medium(turn: Turn, noun: str, reason: str, embedded: str = "one") -> Me
     if turn.text:
         message = f"The item has a text beside an {noun}; {reason}: send them as two items."
         raise InputError("unsupported_modality", message)
-    if len(turn.images) > 1:
+    image, *more = turn.images
+    if more:
         message = f"The item has {len(turn.images)} {noun}s; this model embeds {embedded} at a time"
         raise InputError("conflicting_input", f"{message}: send each as an item of its own.")
-    return turn.images[0]
+    return image
