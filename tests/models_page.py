@@ -159,6 +159,8 @@ for each, jina-embeddings-v4 one file for all), is served with one of them: `--m
 is its folder or hub id, as in `jinaai/jina-embeddings-v5-text-small/adapters/retrieval`. MODEL alone is refused with
 the names of its tasks, since no vector is of its weights alone.
 
+Several adapters of one base on one address [share its memory](several-models.md#adapters-of-one-base).
+
 ## Quantized weights
 
 Weights that their makers quantized are dequantized when they are loaded, matrix by matrix, to the dtype that is served:

@@ -24,7 +24,9 @@ BY_MODEL_TYPE: Mapping[str, str] = {
     "deberta-v2": "DebertaV2Tokenizer",
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
     **dict.fromkeys(("qwen3_5", "qwen3_5_text"), "Qwen3_5Tokenizer"),
-    **dict.fromkeys(("colqwen2", "qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
+    **dict.fromkeys(
+        ("colqwen2", "qwen2", "qwen2_vl", "qwen2_5_omni", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"
+    ),
     **dict.fromkeys(("gte", "jina_embeddings_v3", "metaclip_2", "xlm-roberta"), "XLMRobertaTokenizer"),
     "mpnet": "MPNetTokenizer",
     "t5": "T5Tokenizer",
