@@ -75,6 +75,7 @@ def test_one_image_has_other_neighbors_under_colors_than_under_shapes_and_both_a
     assert (nearest["colors"] != nearest["shapes"]).all()
 
 
+@pytest.mark.slow
 def test_a_large_image_is_shrunk_to_what_the_model_knows(builtin: LiveServer, scenes: list[Scene]) -> None:
     large = [data_uri(image_bytes(draw(scene, 512))) for scene in scenes[:BATCH]]
     assert share_right(builtin, scenes, large, "shapes") >= 0.85

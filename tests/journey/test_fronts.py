@@ -133,6 +133,7 @@ def test_a_front_that_dies_takes_its_own_connections_along(two: LiveServer) -> N
     assert two.metric("cenote_engine_restarts_total") == 0
 
 
+@pytest.mark.slow
 def test_a_front_that_stops_holds_up_no_other(clients: list[httpx.Client], two: LiveServer) -> None:
     stopped = fronts_of(two)[0]
     os.kill(stopped, signal.SIGSTOP)

@@ -273,6 +273,7 @@ def tight(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_the_tower_runs(
     tight: LiveServer,
 ) -> None:
@@ -286,6 +287,7 @@ def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_th
     assert len(parts_of(computed(tight, images(2)))) == 2
 
 
+@pytest.mark.slow
 def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServer, server: LiveServer) -> None:
     raw = [image_part(image(next(seeds), 96, 64)) for _ in range(6)]
     sent = parts_of(computed(server, raw))

@@ -104,6 +104,7 @@ def loud_server(start_server: Callable[..., LiveServer], tmp_path_factory: pytes
     return start_server("--model", str(folder)).wait_until_ready()
 
 
+@pytest.mark.slow
 def test_what_float16_cannot_hold_is_an_error_of_its_item(loud_server: LiveServer) -> None:
     loud = np.abs(loud_server.vectors({"input": WORDS, "normalize": False})[:, -1])
     fits = loud <= HIGHEST_FLOAT16
@@ -120,6 +121,7 @@ def test_what_float16_cannot_hold_is_an_error_of_its_item(loud_server: LiveServe
     assert all(np.isfinite(from_half(entry["embedding"])).all() for entry in data if "error" not in entry)
 
 
+@pytest.mark.slow
 def test_bfloat16_and_normalized_float16_hold_everything(loud_server: LiveServer) -> None:
     for fields in ({"normalize": False, "embed_dtype": "bfloat16"}, {"embed_dtype": "float16"}):
         assert len(loud_server.ask(V1, {"input": WORDS} | fields).json()["data"]) == len(WORDS)

@@ -14,6 +14,8 @@ import pytest
 from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, LiveServer
 
+pytestmark = pytest.mark.slow
+
 HURRY = {"x-request-timeout": "10"}
 WORDS = "some words of a text that is long enough to be many tokens "
 LONG = [f"{number} {WORDS * 12}" for number in range(30)]
