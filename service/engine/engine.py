@@ -233,7 +233,7 @@ def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]
 
 
 def open_codecs(start: Start, model: Model) -> Sequence[FeaturesCodec]:
-    """Return the codec of features for other processes, if they are shared. Reads all weights of the tower."""
+    """The one codec of features for other processes; none where they are not shared. Reads all weights of the tower."""
     tower = model.backbone.tower
     if tower is None or not (start.disk_cache or start.valkey_url):
         return ()

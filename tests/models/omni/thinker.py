@@ -25,6 +25,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from tests.models.omni.checkpoints import FORWARD, NORMALIZE, POOLING, TRANSFORMER
 from tests.models.omni.reference import Frames, Part
 from tests.models.text.tokenizers import byte_level
+from tests.models.vlm.checkpoints import QWEN2_5_VISION
 
 SPECIALS = [
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>"),
@@ -47,15 +48,6 @@ TEXT: dict[str, Any] = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": 32_768,
-}
-VISION: dict[str, Any] = {
-    "depth": 3,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_heads": 2,
-    "out_hidden_size": 64,
-    "fullatt_block_indexes": [1],
-    "window_size": 56,
 }
 AUDIO: dict[str, Any] = {
     "d_model": 32,
@@ -125,7 +117,7 @@ def make_thinker(folder: Path, *, is_whole: bool = False, **text: Any) -> Path:
     ids = {key: tokenizer.token_to_id(token) for key, token in KEYS.items()}
     config = Qwen2_5OmniThinkerConfig(
         text_config=own | {"rope_parameters": ROPE | {"rope_theta": 1e6}},
-        vision_config=VISION,
+        vision_config=QWEN2_5_VISION,
         audio_config=AUDIO,
         **ids,
     )
@@ -144,7 +136,7 @@ def make_thinker(folder: Path, *, is_whole: bool = False, **text: Any) -> Path:
         "seconds_per_chunk": 2,
         "text_config": own | {"model_type": "qwen2_5_omni_text", "rope_scaling": ROPE | {"type": "default"}}
         | {"rope_theta": 1e6},
-        "vision_config": VISION | {"model_type": "qwen2_5_omni_vision_encoder"},
+        "vision_config": QWEN2_5_VISION | {"model_type": "qwen2_5_omni_vision_encoder"},
         "audio_config": AUDIO | {"model_type": "qwen2_5_omni_audio_encoder", "num_mel_bins": 128},
     }  # fmt: skip
     if is_whole:

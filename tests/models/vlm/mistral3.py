@@ -23,6 +23,7 @@ from transformers import (
 from transformers.models.pixtral.image_processing_pil_pixtral import PixtralImageProcessorPil
 
 from tests.models.folders.edits import put, read, write
+from tests.models.text.decoders import YARN
 from tests.models.text.tokenizers import byte_level
 from tests.models.weights import save
 
@@ -40,17 +41,7 @@ TEXT: dict[str, Any] = {
     "pad_token_id": 0,
     "is_causal": False,
     "pooling": "avg",
-    "rope_parameters": {
-        "rope_type": "yarn",
-        "rope_theta": 10_000.0,
-        "factor": 16.0,
-        "original_max_position_embeddings": 64,
-        "beta_fast": 32.0,
-        "beta_slow": 1.0,
-        "mscale": 1.0,
-        "mscale_all_dim": 1.0,
-        "llama_4_scaling_beta": 0.1,
-    },
+    "rope_parameters": YARN,
 }
 MISTRAL: dict[str, Any] = {
     **{key: value for key, value in TEXT.items() if key != "rope_parameters"},
