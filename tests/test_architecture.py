@@ -70,6 +70,16 @@ def test_no_file_outgrows_its_concept() -> None:
     assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
+def test_what_a_test_imports_of_another_file_stands_there() -> None:
+    """Also where only a make target of its own would collect it (npm, Debian's packages, minutes)."""
+    for path in sources("tests"):
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+                file = ROOT.joinpath(*str(node.module).split(".")).with_suffix(".py")
+                names = {alias.name for alias in node.names}
+                assert not file.exists() or names <= top_names(file), (path, node.module, names - top_names(file))
+
+
 def test_every_module_says_what_it_is() -> None:
     silent = [str(path) for path in sources() if path.read_text().strip() and not ast.get_docstring(parsed(path))]
     assert silent == []
@@ -132,6 +142,18 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
 
 
 @cache
+@cache
+def top_names(path: Path) -> set[str]:
+    """Names that a file defines or imports, wherever in it."""
+    found = {node.id for node in nodes(path) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return found
+
+
 def imports(path: Path) -> list[str]:
     names = []
     for node in nodes(path):

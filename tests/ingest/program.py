@@ -15,7 +15,14 @@ from typing import IO, Any
 
 from tests.conftest import ROOT, children_of, plain_environ
 
+COMMAND = (sys.executable, "-m", "service", "ingest")
 END_S = 300
+
+
+def ran(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """One whole run, and what it printed for a person."""
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, check=False)
 
 
 class Program:
@@ -31,7 +38,7 @@ class Program:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the test looks
         self.rss_bytes: list[int] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "service", "ingest", *map(str, arguments), "--json"],
+            [*COMMAND, *map(str, arguments), "--json"],
             cwd=ROOT, env=plain_environ() | (env or {}), stdout=self._stdout, stderr=self._stderr,
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         )  # fmt: skip

@@ -4,8 +4,6 @@ import contextlib
 import errno
 import resource
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +11,8 @@ import pytest
 
 from service.cli import main
 from service.ingest.errors import file_error
-from tests.conftest import ROOT, LiveServer, plain_environ
-from tests.ingest.program import Program
+from tests.conftest import LiveServer
+from tests.ingest.program import Program, ran
 from tests.ingest.proxy import Proxy
 
 MOST_BYTES = 64 << 10
@@ -55,8 +53,7 @@ def test_a_wrong_command_line_is_2_and_says_which_argument(
 def test_a_run_that_never_began_sums_nothing_up(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id":1,"text":"a"}\n')
     to = ("--to", tmp_path / "out.jsonl", "--server", "http://127.0.0.1:1", "--give-up-s", "0.1")
-    command = (sys.executable, "-m", "service", "ingest", tmp_path / "in.jsonl", *to)
-    ended = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, check=False)
+    ended = ran(tmp_path / "in.jsonl", *to)
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
     assert "has taken nothing" in ended.stderr
 

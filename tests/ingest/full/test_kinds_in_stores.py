@@ -11,8 +11,7 @@ import pymilvus
 import pytest
 
 from tests.conftest import ROOT, LiveServer
-from tests.ingest.program import Program
-from tests.ingest.test_command import ran
+from tests.ingest.program import Program, ran
 from tests.ingest.test_kinds import NUM_TEXTS, check, m3, run_with_a_kill, source, wanted
 
 __all__ = ["m3", "source"]

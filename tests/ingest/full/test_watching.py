@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT, LiveServer, plain_environ, until
 from tests.ingest.folder import INSTRUCTIONS, asked, fill
-from tests.ingest.program import Program, lines
-from tests.ingest.test_command import COMMAND, ran
+from tests.ingest.program import COMMAND, Program, lines, ran
 
 NUM_IMAGES = 200
 
