@@ -1,11 +1,11 @@
 """Why tests of kernels for AVX-512 are skipped here; `conftest.py` counts them at the end of a run."""
 
-from cenote_native import may_use_avx512, open_library
+from cenote_native import may_use, open_library
 from tests.conftest import ROOT
 
 
 def _reason() -> str:
-    if not may_use_avx512():
+    if not may_use("avx512"):
         return "held to fewer instructions by ATEN_CPU_CAPABILITY"
     if open_library(ROOT / "kernels" / "cenote_kernels" / "cpu") is None:
         return "there was no C compiler at the installation"

@@ -22,9 +22,15 @@ def source_digest(folder: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
 
 
-def may_use_avx512(environ: Mapping[str, str] = os.environ) -> bool:
-    """False where the process is held to fewer instructions by torch's own switch, `ATEN_CPU_CAPABILITY`."""
-    return environ.get("ATEN_CPU_CAPABILITY") not in ("avx2", "default")
+def may_use(instructions: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """False where torch's own switch, `ATEN_CPU_CAPABILITY`, holds the process to `avx2`, or to none (`default`).
+
+    Args:
+        instructions: `avx512`, `avx2` or `neon`.
+        environ: of the process.
+    """
+    held = environ.get("ATEN_CPU_CAPABILITY")
+    return held != "default" and (held, instructions) != ("avx2", "avx512")
 
 
 def open_library(folder: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL | None:

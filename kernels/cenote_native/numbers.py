@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from cenote_native.library import may_use_avx512, open_library
+from cenote_native.library import may_use, open_library
 
 MAX_NUMBER_BYTES: Final = 18
 """Of one number, its comma included: `-0.00000123456789,`."""
@@ -54,7 +54,7 @@ def print_rows_reference(rows: NDArray[np.generic]) -> list[memoryview]:
 def _native() -> Any | None:
     """The functions of numbers.c; None where it is not compiled, or the processor has no AVX-512."""
     library = open_library(Path(__file__).parent, ctypes.PyDLL)
-    if library is None or not may_use_avx512() or not library.cenote_can_print():
+    if library is None or not may_use("avx512") or not library.cenote_can_print():
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     library.cenote_print_rows.argtypes = (pointer, number, number, pointer, pointer)

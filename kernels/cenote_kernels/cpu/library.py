@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from cenote_native import may_use_avx512, open_library
+from cenote_native import may_use, open_library
 
 
 @cache
@@ -25,7 +25,7 @@ FORMATS: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 def runs_on(dtype: torch.dtype, device: torch.device) -> bool:
     """True if kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
     native = library()
-    if native is None or dtype not in FORMATS or device.type != "cpu" or not may_use_avx512():
+    if native is None or dtype not in FORMATS or device.type != "cpu" or not may_use("avx512"):
         return False
     return bool(getattr(native, f"cenote_can_run_{FORMATS[dtype]}")())
 

@@ -11,7 +11,7 @@ import torch
 
 from cenote_kernels.cpu import attention as kernel
 from cenote_kernels.cpu.library import runs_on
-from cenote_native import may_use_avx512
+from cenote_native import may_use
 from service.model.linear.bf16_gemm import Gemm, find_gemm
 from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 
@@ -24,7 +24,7 @@ def processor_words() -> frozenset[str]:
     Without the instructions that the process is not to use.
     """
     words = frozenset(CPUINFO.read_text().split()) if CPUINFO.exists() else frozenset[str]()
-    return words if may_use_avx512() else frozenset(word for word in words if not word.startswith(("avx512", "amx_")))
+    return words if may_use("avx512") else frozenset(word for word in words if not word.startswith(("avx512", "amx_")))
 
 
 def has_tiles() -> bool:
