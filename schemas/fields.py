@@ -119,7 +119,7 @@ TruncatePromptTokensField = Annotated[
     Annotated[int, Meta(ge=-1, le=MAX_INT32)] | None,
     Meta(
         description="Shorten a prompt to this many tokens; -1 means the model's limit. Only text is shortened, never "
-        "images or the template. Absent means that a prompt over the limit is an error.",
+        "images or the template. Absent means what `truncate_long_texts` of `/v1/models` says: an error, or -1.",
         examples=[512],
     ),
 ]

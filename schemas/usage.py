@@ -63,3 +63,6 @@ class Usage(Answer, frozen=True, kw_only=True):
         Count,
         Meta(description="Images sent as features, for which the vision tower does not run.", examples=[0]),
     ]
+    truncated_inputs: Annotated[
+        Count, Meta(description="Items whose text was cut off to fit the limit of tokens.", examples=[0])
+    ]

@@ -21,6 +21,9 @@ CohereEndpoint = Literal["embed", "rerank"]
 ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "dot"]
 """Meaning of a model's scores: see `scoring` of its card."""
 
+LongTexts = Literal["refuse", "end"]
+"""What is done with a text over a model's limit: it is refused, or its end is cut off."""
+
 InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""
 
@@ -182,6 +185,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     ]
     max_tokens: Annotated[
         int, Meta(description="Most tokens of one item, template and images included.", examples=[8192])
+    ]
+    truncate_long_texts: Annotated[
+        LongTexts,
+        Meta(
+            description="What `/v1/embeddings`, its stream and `/tokenize` do with a text over `max_tokens` when the "
+            "request does not say: `refuse`, or cut off its `end`. The server's `--truncate-long-texts`.",
+            examples=["refuse"],
+        ),
     ]
     min_pixels: Annotated[
         int | None, Meta(description="An image with fewer pixels is enlarged; null for text models.", examples=[4096])

@@ -82,6 +82,7 @@ class InputCounts:
             encoder_cache_hits=self.num_hits,
             encoder_cache_misses=self.num_misses,
             precomputed_images=self.num_precomputed,
+            truncated_inputs=self.num_truncated,
         )
 
     def observe(self) -> None:

@@ -19,7 +19,14 @@ OF_ONE_MODEL = frozenset(
         *("model", "revision", "served_name", "family", "device", "dtype", "weights", "threads", "strict_reference"),
         *("encoder_cache_bytes", "result_cache_bytes", "prefix_cache_bytes", "host_cache_bytes", "pixel_arena_bytes"),
         *("max_batch_tokens", "max_batch_requests", "max_queue_requests", "max_queue_tokens"),
-        *("max_tokens", "max_video_frames", "image_embeds", "image_background", "image_orientation"),
+        *(
+            "max_tokens",
+            "truncate_long_texts",
+            "max_video_frames",
+            "image_embeds",
+            "image_background",
+            "image_orientation",
+        ),
         *("engine_stuck_s", "known_answer_s", "breaker_wait_s"),
     }
 )

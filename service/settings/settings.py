@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from schemas.content.parts import COLOR_PATTERN
+from schemas.endpoints.models import LongTexts
 
 MOST = 1 << 50
 """No machine has as many bytes, no model as many tokens."""
@@ -74,6 +75,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token_arrays: Annotated[
         Literal["refuse", "accept"], _about("what to do with token ids as input; accepted, they are the whole prompt")
     ] = "refuse"  # noqa: S105  # not that kind of token
+    truncate_long_texts: Annotated[
+        LongTexts,
+        _about(
+            "what to do with a text over the model's limit where the request does not say: refuse it, or cut off its "
+            "end, which `truncated` of the answer reports; media, instructions and templates are never cut"
+        ),
+    ] = "refuse"
     api_keys: Annotated[
         str | None, _about("file of API keys, one JSON object a line; without it no key is required")
     ] = None

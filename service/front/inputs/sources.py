@@ -11,6 +11,7 @@ from schemas.content.messages import Message, conversations
 from schemas.content.parts import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.models import LongTexts
 from schemas.fields import Truncate
 from schemas.parsing.rules import token_arrays
 from service.errors import InputError
@@ -20,6 +21,11 @@ from service.prompt.truncation import Side, Truncation
 
 CUT_SIDES: Mapping[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
 """Cohere's `truncate`: which end of a text is cut; None is an error instead."""
+
+HOW_TO_CUT_ALL = (
+    "`truncate_prompt_tokens: -1`; the server's `--truncate-long-texts end` does so for all requests that do not say"
+)
+"""What helps a text over the limit whose request does not say what to do with it."""
 
 MAX_SHORT_INPUTS = 4
 MAX_SHORT_CHARS = 512
@@ -75,11 +81,12 @@ def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> Jo
     return embedding_inputs(line, options)[0]
 
 
-def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
+def embedding_truncation(request: EmbeddingRequest, max_tokens: int, long_texts: LongTexts) -> Truncation:
     """The truncation that a request of `/v1/embeddings` asks for.
 
     Args:
         request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
+        long_texts: what it gets that has none of the first three.
 
     Raises:
         InputError: more tokens than the model has, or none.
@@ -87,6 +94,10 @@ def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncati
     if request.truncate is not None:
         return Truncation(max_tokens, CUT_SIDES[request.truncate])
     wanted = -1 if request.truncation else request.truncate_prompt_tokens
+    if wanted is None and request.truncation is None:
+        if long_texts == "refuse":
+            return Truncation(max_tokens, how_to_cut=HOW_TO_CUT_ALL)
+        wanted = -1
     if wanted is None:
         return Truncation(max_tokens)
     return Truncation(prompt_limit(wanted, max_tokens), request.truncation_side or "right")

@@ -92,4 +92,5 @@ def input_reader(settings: Settings, model: ServedModel, tower: bytes, uuids: Uu
         fetching=shared.fetching,
         openers=openers,
         max_answer_bytes=settings.max_features_bytes,
+        long_texts=settings.truncate_long_texts,
     )

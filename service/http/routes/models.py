@@ -85,6 +85,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         mixes_modalities=profile.mixes and len(profile.modalities) > 1,
         tail_token_ids=list(model.tokenizer.tail_token_ids),
         max_tokens=profile.max_tokens,
+        truncate_long_texts=reader.long_texts,
         min_pixels=rule.min_pixels if rule else None,
         max_pixels=rule.max_pixels if rule else None,
         image_embeds_width=offer.feature_width or None,

@@ -104,7 +104,9 @@ def _job(body: TeiEmbedRequest | TeiSparseRequest, model: ServedModel, tenant: T
     side = cast(Side, (body.truncation_direction or "right").lower())
     return Job(
         inputs=inputs,
-        truncation=Truncation(model.profile.max_tokens, None if body.truncate is False else side),
+        truncation=Truncation(
+            model.profile.max_tokens, None if body.truncate is False else side, how_to_cut="`truncate: true`"
+        ),
         asks=(ask,),
         tenant=tenant,
         answer_bytes=len(inputs) * ask.bytes_each,

@@ -42,7 +42,7 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
         online.model.instruction_of(options.input_type)
     if options.part_order == "as_written":
         online.model.check_order()
-    embedding_truncation(base, online.model.profile.max_tokens)
+    embedding_truncation(base, online.model.profile.max_tokens, online.reader.long_texts)
     dimensions = base.dimensions or online.model.profile.dimensions
     if base.dimensions:
         online.model.check_dimensions(dimensions, "dimensions")
