@@ -1,4 +1,4 @@
-"""Finds out if the kernels run on a device; where they do not, the torch references do, and the log says why, once."""
+"""Finds out if kernels run on a CUDA device; where they do not, the torch references do, and the log says why, once."""
 
 import logging
 from functools import cache
@@ -18,7 +18,6 @@ logger = logging.getLogger("cenote.kernels")
 def kernels_run_on(device: torch.device) -> bool:
     """True if the kernels run on a tensor's device. The first call for a CUDA device compiles all of them."""
     if device.type != "cuda":
-        logger.info("kernels: the torch references run, on %s", device.type)
         return False
     index = torch.cuda.current_device() if device.index is None else device.index
     if reason := _reason_against(index):

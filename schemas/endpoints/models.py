@@ -291,6 +291,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     ]
     dtype: Annotated[str, Meta(description="Number format the model computes in.", examples=["bfloat16"])]
     device: Annotated[str, Meta(description="Where the model computes: `cpu`, `cuda:0`.", examples=["cuda:0"])]
+    kernels: Annotated[
+        str,
+        Meta(
+            description="On a processor, the instructions that kernels run by, why not others, and what is slow there, "
+            "in words; else empty.",
+            examples=["avx512"],
+        ),
+    ]
 
 
 class ModelList(Answer, frozen=True, kw_only=True):

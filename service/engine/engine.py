@@ -73,11 +73,12 @@ class Lines(NamedTuple):
 class LoadedWeights(NamedTuple):
     """Weights on the device, checked, for one model or for several whose adapters share them.
 
-    With the codec of features for other processes, if they are shared, and the places of adapters that change the
-    tower, whose features are nobody else's.
+    With the kernels that run them, the codec of features for other processes, if they are shared, and the places of
+    adapters that change the tower, whose features are nobody else's.
     """
 
     model: Model
+    kernels: str
     codecs: Sequence[FeaturesCodec]
     seeing_otherwise: Collection[int]
 
@@ -172,23 +173,25 @@ def load_weights(start: Start) -> LoadedWeights:
     check_called(model.backbone.adapted)
     tower = model.backbone.tower
     seeing = {} if tower is None else adapted_layers(tower.module)
-    loaded = LoadedWeights(model, open_codecs(start, model), places_of(seeing))
+    codecs, seeing_otherwise = open_codecs(start, model), places_of(seeing)
     is_open = is_alone and start.dtype == "auto" and start.weights != "int8"  # who names a number format has chosen
     trial = try_bfloat16(model) if is_open else None
     if is_alone:
         use_bfloat16(model, with_decoder=start.weights != "int8")
-    prepack(model, with_decoder=start.weights != "int8")
+    kernels = prepack(model, with_decoder=start.weights != "int8")
     for place, own in answers.items():
         check_forward(model, own, place)
     say_if_faster(model, trial)
-    warn_if_slower(model)
+    if kernels:
+        logger.info("kernels for the processor: %s", kernels)
+    kernels += warn_if_slower(model)
     if start.weights == "int8":
         use_int8(model)
     freeze_gc_baseline()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
         use_huge_pages()
-    return loaded
+    return LoadedWeights(model, kernels, codecs, seeing_otherwise)
 
 
 def serve(loading: Loading, pixels: memoryview, loaded: LoadedWeights) -> tuple[ModelRunner, Ready]:
@@ -203,6 +206,7 @@ def serve(loading: Loading, pixels: memoryview, loaded: LoadedWeights) -> tuple[
         dtype=cast(TensorDtype, str(model.backbone.dtype).removeprefix("torch.")),
         hidden=model.own.hidden_size,
         num_parameters=model.num_parameters,
+        kernels=loaded.kernels,
         model_digest=hashlib.sha256(loading.digesting.result() + use.encode()).digest(),
         load_s=time.perf_counter() - loading.began_s,
     )

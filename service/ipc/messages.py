@@ -153,6 +153,7 @@ class Ready(IpcMessage, frozen=True, kw_only=True):
     dtype: TensorDtype
     hidden: int
     num_parameters: int
+    kernels: str  # that run on a processor, and why not others, for people
     model_digest: bytes  # SHA-256 over every byte of the model's files, and how its weights are used
     load_s: float
 

@@ -1,7 +1,6 @@
 """Compiling and keeping: every kernel for four architectures, and a cache that trusts nothing it did not write."""
 
 import builtins
-import logging
 import os
 import stat
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cenote_kernels import availability, cubin_cache, nvrtc, patchify
+from cenote_kernels import availability, cubin_cache, nvrtc
 from tests.conftest import ROOT
 
 CONTENT = b"\x7fELF machine code"
@@ -188,14 +187,6 @@ def test_processes_that_compile_at_once_all_get_whole_files(cache: Path) -> None
         assert process.returncode == 0, said
         assert "broken" not in said
     assert {path.suffix for path in cache.iterdir()} <= {".cubin"}
-
-
-def test_on_a_cpu_the_references_run_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    availability.kernels_run_on.cache_clear()
-    with caplog.at_level(logging.INFO, "cenote.kernels"):
-        for _ in range(3):
-            patchify(torch.zeros(32, 32, 3, dtype=torch.uint8))
-    assert [record.message for record in caplog.records] == ["kernels: the torch references run, on cpu"]
 
 
 def test_a_gpu_without_cuda_python_falls_back_and_says_so_once(

@@ -24,10 +24,16 @@ FORMATS: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 @cache
 def runs_on(dtype: torch.dtype, device: torch.device) -> bool:
     """True if kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
+    return bool(instructions(dtype, device))
+
+
+@cache
+def instructions(dtype: torch.dtype, device: torch.device) -> str:
+    """The instructions that kernels of this format run by, as `may_use` has them; empty where none runs."""
     native = library()
     if native is None or dtype not in FORMATS or device.type != "cpu" or not may_use("avx512"):
-        return False
-    return bool(getattr(native, f"cenote_can_run_{FORMATS[dtype]}")())
+        return ""
+    return "avx512" if getattr(native, f"cenote_can_run_{FORMATS[dtype]}")() else ""
 
 
 @cache

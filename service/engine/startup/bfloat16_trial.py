@@ -101,19 +101,23 @@ def say_if_faster(model: Model, trial: Trial | None) -> None:
         )
 
 
-def warn_if_slower(model: Model) -> None:
-    """Warn of a number format in which a product takes longer than in float32: torch then converts each number."""
+def warn_if_slower(model: Model) -> str:
+    """Warn of a number format in which a product takes longer than in float32: torch then converts each number.
+
+    Returns:
+        the same for the model's card, or nothing.
+    """
     dtype = model.backbone.dtype
     if model.backbone.device.type != "cpu" or dtype == torch.float32:
-        return
+        return ""
     loss = _product_s(dtype) / _product_s(torch.float32)
-    if loss >= LEAST_GAIN:
-        logger.warning(
-            "--dtype %s is slow on this processor, which does not multiply it: a product takes %.1f times as long as "
-            "in float32, which --dtype auto takes",
-            str(dtype).removeprefix("torch."),
-            loss,
-        )
+    if loss < LEAST_GAIN:
+        return ""
+    name, slow = str(dtype).removeprefix("torch."), f"a product takes {loss:.1f} times as long as in float32"
+    logger.warning(
+        "--dtype %s is slow on this processor, which does not multiply it: %s, which --dtype auto takes", name, slow
+    )
+    return f"; {name}: {slow}"
 
 
 def _product_s(dtype: torch.dtype) -> float:

@@ -1,4 +1,4 @@
-"""Other formats of a float32 model's matrices on the CPU: oneDNN's layout, parts of bfloat16, int8 after a gate.
+"""Other formats of a model's matrices on the CPU: packed, in parts of bfloat16, in int8 after a gate.
 
 `--weights int8` ends the start where its vectors differ too much from float32.
 """
@@ -9,7 +9,7 @@ import random
 import torch
 
 from service.errors import ModelError
-from service.model.linear.cpu_backend import gemm_of_parts, is_float32_on_cpu
+from service.model.linear.cpu_backend import gemm_of_parts, is_float32_on_cpu, say_kernels
 from service.model.linear.int8_linear import Int8Linear
 from service.model.linear.linear import give_back
 from service.model.linear.products import torchs
@@ -39,16 +39,18 @@ def use_bfloat16(model: Model, *, with_decoder: bool) -> None:
     logger.info("float32 by three products of bfloat16 (AMX): %.0f %% of the matrices' numbers", 100 * share)
 
 
-def prepack(model: Model, *, with_decoder: bool) -> None:
-    """Bring the matrices of a text model or a decoder into oneDNN's layout where that is faster.
+def prepack(model: Model, *, with_decoder: bool) -> str:
+    """Bring the matrices of a text model or a decoder into another layout where that is faster.
 
     Args:
         model: its stock forward is not needed any more.
         with_decoder: Qwen3-VL's decoder too; `--weights int8` has another way for it.
+
+    Returns:
+        which kernels run, and why not others.
     """
-    if (with_decoder or model.own_decoder is None) and model.prepack():
-        dtype = str(model.backbone.dtype).removeprefix("torch.")
-        logger.info("%s products by oneDNN, over weights in its layout", dtype)
+    is_packed = (with_decoder or model.own_decoder is None) and model.prepack()
+    return say_kernels(model.backbone.device, model.backbone.dtype, is_packed=is_packed)
 
 
 def use_int8(model: Model) -> None:

@@ -112,6 +112,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         fingerprint=online.fingerprint,
         dtype=online.engine.dtype,
         device=online.engine.device,
+        kernels=online.engine.kernels,
     )
 
 
@@ -139,6 +140,7 @@ BUILTIN_CARD = sample(
     max_pixels=16384,
     dtype="float32",
     device="cpu",
+    kernels="avx512",
 )
 """A test compares it with what the server answers."""
 

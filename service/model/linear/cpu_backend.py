@@ -3,19 +3,23 @@
 By what Linux says of it (its instructions, and who made it) and by what has been measured.
 """
 
+import os
 import platform
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import torch
 
 from cenote_kernels.cpu import attention as kernel
-from cenote_kernels.cpu.library import runs_on
+from cenote_kernels.cpu.library import FORMATS, instructions, library, runs_on
 from cenote_native import may_use
 from service.model.linear.bf16_gemm import Gemm, find_gemm
 from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 
 CPUINFO = Path("/proc/cpuinfo")
+WIDEST: Final = {"x86_64": "avx512", "amd64": "avx512", "aarch64": "neon", "arm64": "neon"}
+"""Instructions that kernels run by at best, by the machine's name in lower case."""
 
 
 def processor_words() -> frozenset[str]:
@@ -94,3 +98,33 @@ def bfloat16_instead(device: torch.device, dtype: torch.dtype) -> PackedProducts
 def has_attention(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
     """True if our kernel attends. In bfloat16 torch's attention has processors with tiles, where ours has none."""
     return kernel.takes(head_dim, dtype, device) and not (dtype == torch.bfloat16 and has_tiles())
+
+
+def say_kernels(device: torch.device, dtype: torch.dtype, *, is_packed: bool) -> str:
+    """Which kernels run on a processor, and why not those for its widest instructions; empty for another device.
+
+    Args:
+        device: of the model.
+        dtype: in which it computes.
+        is_packed: its weights are packed as `packed_products` says.
+    """
+    if device.type != "cpu":
+        return ""
+    runs, own = instructions(dtype, device), packed_products(device, dtype) if is_packed else None
+    others = "" if own is NATIVE else "oneDNN" if own is ONEDNN else "torch" if runs else ""
+    why = _why_not_widest(dtype, runs)
+    return f"{runs or 'torch'}{others and ', products by '}{others}{why and '; '}{why}"
+
+
+def _why_not_widest(dtype: torch.dtype, runs: str) -> str:
+    machine = platform.machine().lower()
+    widest, held = WIDEST.get(machine, ""), os.environ.get("ATEN_CPU_CAPABILITY")
+    if runs == widest:
+        return "" if runs else f"there are no kernels for {machine}"
+    if dtype not in FORMATS:
+        return f"not {widest}: kernels are for {' and '.join(FORMATS.values())}"
+    if library() is None:
+        return f"not {widest}: nothing is compiled; install a C compiler, then Cenote again"
+    if not may_use(widest):
+        return f"not {widest}: ATEN_CPU_CAPABILITY={held} holds the process back"
+    return f"not {widest}: this processor has none" + (" for bfloat16" if dtype == torch.bfloat16 else "")

@@ -17,7 +17,7 @@ from service.outputs.dense import DenseAsk
 from tests.builders import engine_request, media
 from tests.service.engine.troubled_runner import TroubledRunner
 
-READY = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
+READY = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, kernels="", model_digest=b"", load_s=0.0)
 
 
 class RecordingFronts(Fronts):

@@ -71,25 +71,34 @@ def test_a_format_in_which_a_product_takes_longer_is_warned_of(
     for least, is_said in ((0, True), (float("inf"), False)):
         monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", least)
         caplog.clear()
-        warn_if_slower(half)
-        name = str(dtype).removeprefix("torch.")
-        assert (
-            bool(re.search(rf"--dtype {name} is slow .* \d+\.\d times as long as in float32", caplog.text)) is is_said
-        )
+        of_card = warn_if_slower(half)
+        name, slow = str(dtype).removeprefix("torch."), r"a product takes \d+\.\d times as long as in float32"
+        assert bool(re.search(rf"--dtype {name} is slow .* {slow}", caplog.text)) is is_said
+        assert bool(re.fullmatch(rf"; {name}: {slow}", of_card)) is is_said
     monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", 0)
     caplog.clear()
-    warn_if_slower(load_model("qwen3_vl", CHECKPOINT, CPU, torch.float32, "last_token"))
+    assert not warn_if_slower(load_model("qwen3_vl", CHECKPOINT, CPU, torch.float32, "last_token"))
     assert not caplog.records
 
 
-@pytest.mark.slow  # a server of its own
-def test_the_start_says_it_where_the_processor_has_no_such_instructions(
-    start_server: Callable[..., LiveServer],
+@pytest.mark.slow  # servers of their own
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "auto"])
+def test_the_start_and_the_card_say_it_where_the_processor_has_no_such_instructions(
+    dtype: str, start_server: Callable[..., LiveServer]
 ) -> None:
     held = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    server = start_server("--dtype", "bfloat16", env=held).wait_until_ready()
-    assert "--dtype bfloat16 is slow on this processor" in server.log.read_text()
-    assert "is slow" not in start_server("--dtype", "float32", env=held).wait_until_ready().log.read_text()
+    server = start_server("--dtype", dtype, env=held).wait_until_ready()
+    said, (card, *_) = server.log.read_text(), server.http.get("/v1/models").json()["data"]
+    kernels, _, slow = card["kernels"].partition(f"; {dtype}: a product takes ")
+    assert f"kernels for the processor: {kernels}" in said
+    if dtype == "auto":
+        assert card["dtype"] == "float32"
+        assert not slow
+        assert "is slow" not in said
+    else:
+        assert f"--dtype {dtype} is slow on this processor" in said
+        ratio, _ = slow.split(" times as long as in float32")
+        assert float(ratio) > 1.15
 
 
 def test_there_is_no_trial_where_it_could_not_be_faster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ class Kept:
     def __init__(self) -> None:
         self.front, self.announcements = Front(), Announcements()
         self.keeper = keeper = EngineKeeper(Settings(**NAMED, engine_stuck_s=FLOOR_S), 0, [self.front], 1)
-        keeper.ready = Ready(device="cpu", dtype="float32", hidden=8, num_parameters=1, model_digest=b"", load_s=0.0)
+        keeper.ready = Ready(
+            device="cpu", dtype="float32", hidden=8, num_parameters=1, kernels="", model_digest=b"", load_s=0.0
+        )
         keeper._engine = cast(EngineProcess, self)
         keeper._lines.attach()
         keeper._watchdog.step = StepStarted(number=0, kind="forward", num_tokens=100, ids=[], began_s=0.0)
