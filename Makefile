@@ -13,7 +13,7 @@ NATIVE := kernels/build_native.py $(wildcard kernels/*/*.[ch] kernels/*/*/*.[ch]
 
 $(VENV)/.serve: pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[text]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.serve
@@ -27,11 +27,8 @@ $(VENV)/.check: $(VENV)/.test
 ##@ Serve
 
 .PHONY: serve
-# both built-in models, unless the command, a file or the environment names others
-BUILTINS := --model builtin=builtin --model builtin-reranker=builtin-reranker
-NAMED    := $(findstring --model,$(ARGS))$(findstring --config,$(ARGS))$(CENOTE_MODEL)
-serve: $(VENV)/.serve ## serve the built-in embedder and reranker on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
-	$(BIN)/cenote serve $(if $(NAMED),,$(BUILTINS) )$(ARGS)
+serve: $(VENV)/.serve ## serve all-MiniLM-L6-v2 and both built-in models on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
+	$(BIN)/cenote serve $(ARGS)
 
 ##@ Develop
 

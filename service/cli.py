@@ -13,7 +13,7 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
-from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
+from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id, unnamed_models
 from service.checkpoint.json_files import CheckpointError
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from service.front.hub.hosted_front import HostedFront
@@ -128,8 +128,11 @@ def _new_key(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     flags = {name: value for name, value in vars(options).items() if name in FIELDS}
-    settings = load_settings(flags, os.environ, options.config)
+    unnamed = unnamed_models()
+    settings = load_settings(flags, os.environ, options.config, unnamed)
     logs.configure(settings.log_format, settings.log_level)
+    if not unnamed and settings.model_ids == BUILTIN:
+        logger.info("`builtin` is served alone, which knows drawn scenes: a model of texts comes with the extra `text`")
     for one in settings.of_each_model:
         if not is_hub_id(one.model):  # local files are checked before the port is opened
             load_profile(find_checkpoint(one.model, one.revision).folder, one.family or "")

@@ -110,9 +110,11 @@ class LiveServer:
         http: a client that is kept open.
     """
 
-    def __init__(self, log: Path, *flags: str, env: dict[str, str] | None = None) -> None:
+    def __init__(self, log: Path, *flags: str, env: dict[str, str] | None = None, names_a_model: bool = True) -> None:
         self.log = log
         everywhere = os.environ.get(SERVER_FLAGS, "").split()
+        if names_a_model and {"--model", "--config"}.isdisjoint(flags):
+            flags = ("--model", "builtin", *flags)  # one engine, whatever else could be served
         command = [sys.executable, "-m", "service", "serve", "--port", "0", *MODEST, *everywhere, *flags]
         environ = plain_environ() | customized_environ() | (env or {})
         with log.open("wb") as file:
@@ -306,8 +308,8 @@ def text_part(text: str) -> dict[str, Any]:
 def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveServer]]:
     started: list[LiveServer] = []
 
-    def start(*flags: str, env: dict[str, str] | None = None) -> LiveServer:
-        started.append(LiveServer(tmp_path_factory.mktemp("server") / "log", *flags, env=env))
+    def start(*flags: str, **more: Any) -> LiveServer:
+        started.append(LiveServer(tmp_path_factory.mktemp("server") / "log", *flags, **more))
         return started[-1]
 
     yield start

@@ -42,6 +42,10 @@ class ModelCard(Answer, frozen=True, kw_only=True):
         ),
     ]
     owned_by: Annotated[str, Meta(description="Who serves it: `cenote`.", examples=["cenote"])]
+    description: Annotated[
+        str,
+        Meta(description="What the model is for, in a few words.", examples=["search over English texts of your own"]),
+    ]
     name: Annotated[str, Meta(description="The same as `id`, under Cohere's name.", examples=["builtin"])]
     endpoints: Annotated[
         list[CohereEndpoint],

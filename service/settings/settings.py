@@ -33,7 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str,
         _about(
             "`builtin`, `builtin-reranker`, a folder, or a hub id such as Qwen/Qwen3-VL-Embedding-2B; as NAME=ID more "
-            "than once to serve several, see docs/several-models.md"
+            "than once to serve several, see docs/several-models.md; with none named, and the extra `text` installed, "
+            "all-MiniLM-L6-v2 and both built-in ones"
         ),
     ] = "builtin"
     revision: Annotated[str | None, _about("commit, tag or branch of the hub id")] = None

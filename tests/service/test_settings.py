@@ -1,6 +1,7 @@
 """Settings: four sources in order, units, and every mistake named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import inspect
@@ -122,3 +123,27 @@ def test_more_threads_or_files_than_a_system_has_are_refused(name: str, absurd: 
     with pytest.raises(SettingsError, match=f"got '{absurd}', expected an integer from . to {most}"):
         load_settings({name: absurd}, {})
     assert getattr(load_settings({name: str(most)}, {}), name) == most
+
+
+UNNAMED = {"words": "some/model", "shapes": "builtin"}
+
+
+@pytest.mark.parametrize("flags", [{}, {"port": "1"}, {"dtype": "float32"}])
+def test_models_that_are_served_where_none_is_named(flags: dict[str, str]) -> None:
+    models = load_settings(flags, {}, None, UNNAMED).models
+    assert [(one.model, one.served_name) for one in models] == [("some/model", ("words",)), ("builtin", ("shapes",))]
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ"),
+    [
+        ({"model": "builtin"}, {}),
+        ({}, {"CENOTE_MODEL": "builtin"}),
+        ({"served_name": "mine"}, {}),
+        ({"weights": "int8"}, {}),
+        ({"models": {"mine": {"model": "builtin"}}}, {}),
+    ],
+)
+def test_who_names_a_model_gets_no_other(flags: dict[str, Any], environ: dict[str, str]) -> None:
+    settings = load_settings(flags, environ, None, UNNAMED)
+    assert [one.model for one in settings.of_each_model] == ["builtin"]

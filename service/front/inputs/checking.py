@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from schemas.base import Wire
 from schemas.parsing.reparse import what_is_broken
 from service.errors import InputError
 from service.front.inputs.sources import texts_of
@@ -17,6 +18,14 @@ NAMES: dict[Modality, str] = {"text": "text", "image": "images", "video": "video
 
 FIRST_CHARS = frozenset("dD \t\r\n")
 """Of a text that is a data URI: any other is told by one look."""
+
+MEDIA_FIELDS = frozenset(
+    {
+        *("image", "images", "image_url", "image_embeds", "video", "video_url", "frames"),
+        *("audio", "input_audio", "audio_url", "file"),
+    }
+)
+"""What the fields of requests are called that hold a medium, on every route."""
 
 _BASE64 = "[A-Za-z0-9+/=_%-]*+"
 _URI = re.compile(  # possessive: a long text is passed over once
@@ -39,6 +48,18 @@ def uri_kind(text: str) -> str:
     found = _URI.fullmatch(text.strip())
     kind = found["kind"].lower() if found else ""
     return kind if kind != "application" or (found and found["subtype"].lower() == "pdf") else ""
+
+
+def holds_media(value: object) -> bool:
+    """True if a request, or a part of one, has anything but text."""
+    if isinstance(value, str):
+        return value[:1] in FIRST_CHARS and bool(uri_kind(value))
+    if isinstance(value, list):
+        return any(map(holds_media, value))
+    if not isinstance(value, Wire):
+        return False
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    return any(one and name in MEDIA_FIELDS for name, one in fields.items()) or any(map(holds_media, fields.values()))
 
 
 def refuse_modality(got: str, taken: Sequence[Modality], param: str, index: int | None = None) -> NoReturn:

@@ -164,7 +164,7 @@ class ModelServing:
 
         keeper = self.keeper = host.keeper(become_ready)
         about = {"folder": str(model.checkpoint.folder), "threads": shared.engine_threads}
-        logger.info("loading %s", model.name, extra=about)
+        logger.info("loading %s: %s", model.name, model.purpose, extra=about)
         await keeper.run()
 
 

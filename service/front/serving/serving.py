@@ -11,11 +11,13 @@ from msgspec import UNSET
 
 from schemas.endpoints.health import Health
 from schemas.parsing.hints import shown
+from service.checkpoint.hub import UNNAMED
 from service.errors import InputError, NotFoundError
 from service.fairness.threads import FairThreads, LoopTimeSlices, in_daemon_thread
 from service.front.admission.api_keys import Keyring
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
+from service.front.inputs.checking import holds_media
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
@@ -69,12 +71,13 @@ class Serving(Resources):
             ModelServing(one, index, self, self.towers, self.open_host) for index, one in enumerate(plans)
         )
 
-    def find(self, name: str | None, use: Use, route: str = "this route") -> Online:
+    def find(self, name: str | None, use: Use, route: str = "this route", body: object = None) -> Online:
         """The model that a request means, and its engine.
 
         Args:
             use: what the route does with it.
             route: that asks, for errors.
+            body: what is asked; it counts where neither request nor operator has named a model.
 
         Raises:
             NotFoundError: none is called so.
@@ -84,6 +87,8 @@ class Serving(Resources):
         known = [one.model for one in self.models if one.model is not None]
         if len(known) < len(self.models) and not any(name in model.names for model in known):
             next(one for one in self.models if one.model is None).refuse()
+        if name is None and [one.settings.model for one in self.models] == [*UNNAMED.values()]:
+            known = of_content(known, body)
         model = choose(known, name, use, route)
         serving = next(one for one in self.models if one.model is model)
         return serving.online or serving.refuse()
@@ -187,6 +192,12 @@ def choose(models: Sequence[ServedModel], name: str | None, use: Use, route: str
                 error.message += f"; served here for it: {', '.join(one.name for one in fitting)}"
             raise
     return model
+
+
+def of_content(models: Sequence[ServedModel], body: object) -> list[ServedModel]:
+    """Those that a request is for: models of texts alone where it has nothing else, the others for media."""
+    has_media = holds_media(body)
+    return [one for one in models if (len(one.profile.modalities) > 1) == has_media]
 
 
 def named(models: Sequence[ServedModel], name: str) -> ServedModel | None:

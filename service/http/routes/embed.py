@@ -60,7 +60,7 @@ class EmbeddedRequest:
 
 async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     """Embed what `body` holds, which is the call's own or made of it, for this route and `/v1/embed`."""
-    online, caller = call.serving.find(body.model, "vectors"), call.caller
+    online, caller = call.serving.find(body.model, "vectors", body=body), call.caller
     model = online.model
     types = embedding_types(body.embedding_types or (), model.offer)
     dimensions = body.output_dimension or model.profile.dimensions

@@ -29,7 +29,7 @@ async def embed_v1(call: Call[EmbedV1Request]) -> ASGIApp:
     check_embed_v1_request(body)
     is_bare = body.embedding_types is None
     if is_bare:
-        check_fits(call.serving.find(body.model, "vectors").model.offer, "dense", "a bare list")
+        check_fits(call.serving.find(body.model, "vectors", body=body).model.offer, "dense", "a bare list")
     done = await embed_inputs(call, EmbedRequest(**msgspec.structs.asdict(body)))
     return await answer(
         call, done.result, lambda: in_parts(_response(embed_response(done), is_bare=is_bare)), done.fingerprint

@@ -42,7 +42,7 @@ async def create_embedding(call: Call[EmbeddingRequest]) -> ASGIApp:
     check_embedding_request(body, accepts_token_arrays=accepts_ids)
     accept = call.context.headers.get(b"accept", b"")
     is_raw = accept not in ANY and is_answered_raw(accept, body)
-    online = serving.find(body.model, "dense", "`/v1/embeddings`")
+    online = serving.find(body.model, "dense", "`/v1/embeddings`", body)
     name = body.model or online.model.name
     vector_format = VectorFormat.of(body)
     dimensions = body.dimensions or online.model.profile.dimensions

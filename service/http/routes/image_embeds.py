@@ -44,7 +44,7 @@ async def create_image_embeds(call: Call[ImageEmbedsRequest]) -> ASGIApp:
     """The features of each image."""
     serving, caller, body = call.serving, call.caller, call.body
     check_image_embeds_request(body)
-    online = serving.find(body.model, "features")
+    online = serving.find(body.model, "features", body=body)
     name = body.model or online.model.name
     ask = image_embeds_ask(body, online.engine.dtype, online.model.offer)
     job = online.reader.features_job(

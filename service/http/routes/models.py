@@ -7,6 +7,7 @@ from litestar import MediaType, Response
 
 from schemas.endpoints.models import ModelCard, ModelList
 from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
+from service.checkpoint.hub import BUILTIN, PURPOSES
 from service.errors import NotFoundError
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, named, not_served, serving_of
@@ -58,6 +59,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         id=name,
         created=model.created_s,
         owned_by="cenote",
+        description=model.purpose,
         name=name,
         endpoints=["rerank"] if offer.is_reranker else ["embed", "rerank"],
         context_length=profile.max_tokens,
@@ -120,6 +122,7 @@ _DEFAULT = "Represent the user's input."
 
 BUILTIN_CARD = sample(
     ModelCard,
+    description=PURPOSES[BUILTIN],
     matryoshka_dimensions=[32, 64, 128, 256],
     default_instruction=_DEFAULT,
     input_types={

@@ -67,7 +67,7 @@ async def render_playground_pages(call: Call[PlaygroundPagesRequest]) -> ASGIApp
     Key, body, queue, deadline, limits and errors are those of such a request.
     """
     serving, tenant = call.serving, call.caller.tenant
-    online = serving.find(call.body.model, "prompt")
+    online = serving.find(call.body.model, "prompt", body=call.body)
     max_bytes = serving.settings.max_body_bytes // 2  # in base64 they are a third longer
     lease = serving.answers.take_answer(max_bytes * 4 // 3, tenant)
     with stage("media"), online.embedder.lease(1, call.caller):

@@ -51,7 +51,7 @@ class ScoredCall:
 
 async def score_call(call: Call[Any], asked: Comparison) -> ScoredCall:
     """Score what `asked` holds, for this route and those of `rerank`."""
-    online = call.serving.find(call.body.model, "score")
+    online = call.serving.find(call.body.model, "score", body=call.body)
     name = call.body.model or online.model.name
     scores = await scores_of(online, asked, call.caller)
     made_by = online.fingerprint_as_written if asked.part_order == "as_written" else online.fingerprint

@@ -42,7 +42,7 @@ from service.prompt.truncation import Side, Truncation
 @reads(TeiEmbedRequest)
 async def embed_tei(call: Call[TeiEmbedRequest]) -> ASGIApp:
     """One vector for each text."""
-    online = call.serving.find(None, "dense", "`/embed`")
+    online = call.serving.find(None, "dense", "`/embed`", call.body)
     model, body = online.model, call.body
     if body.dimensions:
         model.check_dimensions(body.dimensions, "dimensions")
@@ -60,7 +60,7 @@ async def embed_tei(call: Call[TeiEmbedRequest]) -> ASGIApp:
 @reads(TeiSparseRequest)
 async def embed_sparse_tei(call: Call[TeiSparseRequest]) -> ASGIApp:
     """One sparse vector for each text."""
-    online = call.serving.find(None, "sparse", "`/embed_sparse`")
+    online = call.serving.find(None, "sparse", "`/embed_sparse`", call.body)
     model = online.model
     ask = embed_sparse_ask(call.body, model.input_types, model.offer)
     job = _job(call.body, model, call.caller.tenant, ask)

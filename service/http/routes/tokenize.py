@@ -53,7 +53,7 @@ async def tokenize(call: Call[TokenizeRequest]) -> ASGIApp:
     """The tokens that `/v1/embeddings` would read for the same body."""
     serving, tenant, body = call.serving, call.caller.tenant, call.body
     check_tokenize_request(body)
-    online = serving.find(body.model, "prompt")
+    online = serving.find(body.model, "prompt", body=body)
     with_strs = body.return_token_strs or False
     dimensions = body.dimensions or online.model.profile.dimensions
     if body.dimensions:
@@ -126,7 +126,7 @@ def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
 async def answer_text(call: Call[D], respond: Callable[[str], msgspec.Struct]) -> ASGIApp:
     """The text of a request's token ids, in the form that `respond` gives it, for this route and `/v1/detokenize`."""
     serving, token_ids = call.serving, call.body.tokens
-    online = serving.find(call.body.model, "prompt")
+    online = serving.find(call.body.model, "prompt", body=call.body)
     model = online.model
     _check_ids(token_ids, model.tokenizer.num_ids)
     lease = serving.answers.take_answer(len(token_ids) * STR_BYTES, call.caller.tenant)
