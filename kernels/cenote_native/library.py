@@ -8,13 +8,68 @@ import ctypes
 import hashlib
 import logging
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 NAME: Final = "_native.so"
+INSTRUCTION_SETS: Final = ("avx512", "avx2", "neon")
+"""That kernels are compiled for, the widest first."""
 
 logger = logging.getLogger("cenote.kernels")
+
+
+class Chosen(NamedTuple):
+    """What of a folder's kernels runs in this process.
+
+    Attributes:
+        library: None where no kernel runs.
+        instructions: one of `INSTRUCTION_SETS`, or "".
+        why_no_more: why none of the wider ones runs, for people; "" where the widest does.
+    """
+
+    library: ctypes.CDLL | None
+    instructions: str
+    why_no_more: str
+
+
+def choose(folder: Path, kind: type[ctypes.CDLL] = ctypes.CDLL, environ: Mapping[str, str] = os.environ) -> Chosen:
+    """The widest instructions that a folder is compiled for, the processor has, and the process may use.
+
+    Args:
+        folder: of sources and library.
+        kind: `PyDLL` for functions so short that other threads of Python may as well wait.
+        environ: of the process.
+    """
+    library = open_library(folder, kind)
+    if library is None:
+        return Chosen(None, "", _why_none(folder))
+    reasons = []
+    for name in INSTRUCTION_SETS:
+        if not hasattr(library, f"cenote_can_run_{name}"):
+            continue
+        if not may_use(name, environ):
+            reasons.append(f"not {name}: ATEN_CPU_CAPABILITY={environ['ATEN_CPU_CAPABILITY']} holds the process back")
+        elif not can_run(library, name):
+            reasons.append(f"not {name}: this processor has none")
+        else:
+            return Chosen(library, name, ", ".join(reasons))
+    return Chosen(None, "", ", ".join(reasons))
+
+
+def _why_none(folder: Path) -> str:
+    if (folder / NAME).exists():
+        return "what is compiled is not of these sources; install Cenote again"
+    machine = platform.machine().lower()
+    if machine not in ("x86_64", "amd64", "aarch64", "arm64"):
+        return f"there are no kernels for {machine}"
+    return "nothing is compiled; install a C compiler, then Cenote again"
+
+
+def can_run(library: ctypes.CDLL | None, variant: str) -> bool:
+    """True if a library has this variant of its kernels, and the processor what it takes: `avx512_bfloat16`, say."""
+    return bool(getattr(library, f"cenote_can_run_{variant}", bool)())
 
 
 def source_digest(folder: Path) -> str:

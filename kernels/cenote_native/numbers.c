@@ -9,8 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
+#define JOIN(name, variant) cenote_##name##_##variant
+#define EXPAND(name, variant) JOIN(name, variant)
+#define NAME(name) EXPAND(name, VARIANT)
+#define INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 8, DIGITS = 9, MAX_PLAIN_ZEROS = 5 };
 
@@ -147,14 +149,9 @@ INLINE char *print_row(const float *row, int64_t num, char *to) {
     return to + (num == 0);
 }
 
-int cenote_can_print(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
 /* rows: float32 [num_rows, dimensions]; text: 18 bytes for each number, 2 for each row and 24; ends [num_rows]: where
  * each row's text ends. A row that is left to the caller has none. */
-TARGET void cenote_print_rows(const float *rows, int64_t num_rows, int64_t dimensions, char *text, int64_t *ends) {
+void NAME(print_rows)(const float *rows, int64_t num_rows, int64_t dimensions, char *text, int64_t *ends) {
     char *to = text;
     for (int64_t row = 0; row < num_rows; row++) {
         char *end = print_row(rows + row * dimensions, dimensions, to);

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from cenote_native.library import may_use, open_library
+from cenote_native.library import choose
 
 MAX_NUMBER_BYTES: Final = 18
 """Of one number, its comma included: `-0.00000123456789,`."""
@@ -29,7 +29,7 @@ def print_rows(rows: NDArray[np.generic]) -> Sequence[bytes | memoryview]:
         return print_rows_reference(rows)
     most_bytes = rows.size * MAX_NUMBER_BYTES + len(rows) * len("[]") + SPARE_BYTES
     text, ends = np.empty(most_bytes, np.uint8), np.empty(len(rows), np.int64)
-    native.cenote_print_rows(rows.ctypes.data, *rows.shape, text.ctypes.data, ends.ctypes.data)
+    native(rows.ctypes.data, *rows.shape, text.ctypes.data, ends.ctypes.data)
     view, start = text.data, 0
     printed: list[bytes | memoryview] = []
     for number, end in enumerate(ends.tolist()):
@@ -52,11 +52,11 @@ def print_rows_reference(rows: NDArray[np.generic]) -> list[memoryview]:
 
 @cache
 def _native() -> Any | None:
-    """The functions of numbers.c; None where it is not compiled, or the processor has no AVX-512."""
-    library = open_library(Path(__file__).parent, ctypes.PyDLL)
-    if library is None or not may_use("avx512") or not library.cenote_can_print():
+    """The function of numbers.c; None where it is not compiled, or the processor has no AVX-512."""
+    library, instructions, _ = choose(Path(__file__).parent, ctypes.PyDLL)
+    if library is None:
         return None
+    print_them = getattr(library, f"cenote_print_rows_{instructions}")
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    library.cenote_print_rows.argtypes = (pointer, number, number, pointer, pointer)
-    library.cenote_print_rows.restype = None
-    return library
+    print_them.argtypes, print_them.restype = (pointer, number, number, pointer, pointer), None
+    return print_them

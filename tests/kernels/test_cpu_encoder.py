@@ -5,12 +5,12 @@ import torch
 from transformers import BertConfig, BertModel
 
 from cenote_kernels.cpu.encoder import MAX_TOKENS, ShortEncoder, packed
+from cenote_kernels.cpu.library import columns
 from service.model.encoder.encoder import _short_encoder
 from service.model.encoder.stock_weights import stock_weights
-from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
-pytestmark = pytest.mark.skipif(not ShortEncoder.can_be_made(32, 32, 1, CPU), reason=NO_KERNEL)
+pytestmark = pytest.mark.usefixtures("instructions")
 WIDTHS = [(32, 64, 1, 1), (96, 160, 2, 3), (384, 1536, 12, 2), (64, 32, 4, 12)]
 """Width, feed-forward's width, heads, layers."""
 
@@ -89,10 +89,10 @@ def test_what_it_has_no_code_for_is_said_before() -> None:
     assert ShortEncoder.can_be_made(384, 1536, 12, CPU)
     assert not ShortEncoder.can_be_made(312, 1200, 12, CPU)
     assert not ShortEncoder.can_be_made(384, 1500, 12, CPU)
-    assert not ShortEncoder.can_be_made(96, 160, 12, CPU)
+    assert not ShortEncoder.can_be_made(48, 160, 24, CPU)
     assert not ShortEncoder.can_be_made(384, 1536, 12, torch.device("meta"))
 
 
-def test_a_packed_weight_has_32_outputs_side_by_side() -> None:
-    weight = torch.arange(64 * 3.0).view(64, 3)
-    assert torch.equal(packed(weight)[1, 2], weight[32:, 2])
+def test_a_packed_weight_has_a_block_of_outputs_side_by_side() -> None:
+    block, weight = columns("block"), torch.arange(64 * 3.0).view(64, 3)
+    assert torch.equal(packed(weight)[1, 2], weight[block : 2 * block, 2])

@@ -4,16 +4,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from cenote_kernels.cpu.library import runs_on
-from cenote_kernels.cpu.product import PANEL, PackedWeight, PostOp, multiply, pack, packs
-from tests.no_kernel import NO_KERNEL
+from cenote_kernels.cpu.library import columns
+from cenote_kernels.cpu.product import PackedWeight, PostOp, multiply, pack, packs
 
-CPU = torch.device("cpu")
-DTYPES = [dtype for dtype in (torch.float32, torch.bfloat16) if runs_on(dtype, CPU)]
 RELATIVE = {torch.float32: 1e-5, torch.bfloat16: 2**-8}
 """One rounding of the result; sums are float32."""
-
-pytestmark = pytest.mark.skipif(not DTYPES, reason=NO_KERNEL)
 
 
 def drawn(*shape: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
@@ -29,7 +24,6 @@ def product(
     return multiply(x, weight, out, post_op).double()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("num_rows", [1, 5, 6, 7, 64, 257, 258, 259, 517, 1300])
 @pytest.mark.parametrize(
     ("num_outputs", "num_inputs"), [(48, 32), (6, 34), (66, 2 * 1024 + 2), (1152, 384), (128, 4200)]
@@ -50,7 +44,6 @@ def test_every_ending_is_the_formulas(dtype: torch.dtype, num_rows: int, num_out
     torch.testing.assert_close(product(x, pack(w, None, is_gated=True), "gate"), functional.silu(gate) * up, **wide)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("post_op", ["gelu_erf", "gelu_tanh", "gate"])
 def test_post_ops_hold_for_all_sizes_of_numbers(dtype: torch.dtype, post_op: PostOp) -> None:
     """A row is (x, 0); a gate has x and 1 for what it multiplies."""
@@ -69,7 +62,6 @@ def test_post_ops_hold_for_all_sizes_of_numbers(dtype: torch.dtype, post_op: Pos
     assert ((found - want).abs() <= RELATIVE[dtype] * want.abs() + 1e-6).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_a_row_that_is_no_number_stays_by_itself(dtype: torch.dtype) -> None:
     weight = pack(drawn(70, 16, dtype=dtype), None)
     x = drawn(9, 16, dtype=dtype)
@@ -80,7 +72,6 @@ def test_a_row_that_is_no_number_stays_by_itself(dtype: torch.dtype) -> None:
         assert not finite[4].any(), "a failure never comes back as a vector"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_and_results_may_lie_apart_and_nothing_beside_them_is_written(dtype: torch.dtype) -> None:
     w, x = drawn(70, 16, dtype=dtype), drawn(30, 40, dtype=dtype)[:, 8:24]
     around = torch.full((32, 90), 7.0).to(dtype)
@@ -92,8 +83,7 @@ def test_rows_and_results_may_lie_apart_and_nothing_beside_them_is_written(dtype
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 7])
-def test_a_result_does_not_depend_on_threads_or_on_other_rows(num_threads: int) -> None:
-    dtype = DTYPES[0]
+def test_a_result_does_not_depend_on_threads_or_on_other_rows(dtype: torch.dtype, num_threads: int) -> None:
     weight, x = pack(drawn(200, 1030, dtype=dtype), drawn(200, dtype=dtype)), drawn(600, 1030, dtype=dtype)
     whole, before = product(x, weight), torch.get_num_threads()
     torch.set_num_threads(num_threads)
@@ -105,13 +95,12 @@ def test_a_result_does_not_depend_on_threads_or_on_other_rows(num_threads: int) 
         assert torch.equal(product(x[rows], weight), whole[rows])
 
 
-def test_no_rows_give_no_results() -> None:
-    weight = pack(drawn(8, 4, dtype=DTYPES[0]), None)
-    assert product(torch.empty(0, 4).to(DTYPES[0]), weight).shape == (0, 8)
+def test_no_rows_give_no_results(dtype: torch.dtype) -> None:
+    weight = pack(drawn(8, 4, dtype=dtype), None)
+    assert product(torch.empty(0, 4).to(dtype), weight).shape == (0, 8)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    dtype = DTYPES[0]
+def test_what_does_not_fit_is_refused(dtype: torch.dtype) -> None:
     weight, x, out = pack(drawn(8, 4, dtype=dtype), None), drawn(3, 4, dtype=dtype), torch.empty(3, 8).to(dtype)
     for rows, results in (
         (drawn(3, 6, dtype=dtype), out),
@@ -135,23 +124,25 @@ def test_what_does_not_fit_is_refused() -> None:
     assert packs(torch.empty(8, 3))
 
 
+@pytest.mark.usefixtures("instructions")
 @pytest.mark.parametrize("is_gated", [False, True])
 def test_a_weight_is_packed_panel_by_panel_and_the_rest_is_zeros(is_gated: bool) -> None:
     w = torch.arange(2 * 75 * 4, dtype=torch.float32).view(150, 4) + 1
-    weight = pack(w, None, is_gated=is_gated) if torch.float32 in DTYPES else pytest.skip(NO_KERNEL)
-    columns = weight.panels.view(torch.float32).transpose(1, 2).flatten(0, 1)  # outputs as they lie
+    weight, panel = pack(w, None, is_gated=is_gated), columns("panel")
+    outputs = weight.panels.view(torch.float32).transpose(1, 2).flatten(0, 1)  # outputs as they lie
     if is_gated:
-        columns = torch.cat([columns.view(-1, 2, PANEL // 2, 4)[:, half].flatten(0, 1) for half in range(2)])
-        first, second = columns.chunk(2)
+        outputs = torch.cat([outputs.view(-1, 2, panel // 2, 4)[:, half].flatten(0, 1) for half in range(2)])
+        first, second = outputs.chunk(2)
         assert torch.equal(torch.cat([first[:75], second[:75]]), w)
         assert not first[75:].any()
         assert not second[75:].any()
     else:
-        assert torch.equal(columns[:150], w)
-        assert not columns[150:].any()
+        assert torch.equal(outputs[:150], w)
+        assert not outputs[150:].any()
 
 
-def test_a_weight_is_held_once_and_filled_up_to_a_panel() -> None:
-    weight = pack(drawn(65, 4, dtype=DTYPES[0]), None)
-    assert weight.panels.shape[::2] == (2, PANEL)
+def test_a_weight_is_held_once_and_filled_up_to_a_panel(dtype: torch.dtype) -> None:
+    weight = pack(drawn(65, 4, dtype=dtype), None)
+    panel = columns("panel")
+    assert weight.panels.shape[::2] == (64 // panel + 1, panel)
     assert weight.panels.is_contiguous()

@@ -6,18 +6,19 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, a
 
 from cenote_kernels import truncate_normalize
 from cenote_kernels.cpu import rows
-from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.rows import apply_rope, rms_norm, unit_rows
-from tests.no_kernel import NO_KERNEL
+from tests.kernels.conftest import SETS, run_by
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 WITHIN = {torch.float32: (2e-6, 2e-6), torch.bfloat16: (2e-2, 8e-3), torch.float16: (2e-3, 1e-3)}
 
 
-@pytest.fixture(params=["kernel", "torch"], autouse=True)
+@pytest.fixture(params=["torch", *SETS], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "torch":
         monkeypatch.setattr(rows, "runs_on", lambda *_: False)
+    else:
+        run_by(request.param, monkeypatch)
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -72,7 +73,7 @@ def test_what_is_not_a_number_stays_so_in_its_own_row(dtype: torch.dtype) -> Non
     assert (~turned.isfinite()).any(-1).nonzero().tolist() == [[1, 2], [3, 0]]
 
 
-@pytest.mark.skipif(not runs_on(torch.float32, torch.device("cpu")), reason=NO_KERNEL)
+@pytest.mark.usefixtures("instructions")
 @pytest.mark.parametrize("dimensions", [1, 3, 16, 100, 384])
 def test_rows_of_unit_length_are_the_references_and_bad_ones_are_named(dimensions: int) -> None:
     raw = drawn(0, 40, 384)

@@ -1,11 +1,11 @@
-/* Attention on x86 processors with AVX-512, compiled once for float32 and once for bfloat16 (-DBFLOAT16).
+/* Attention, compiled for each instruction set in float32, and for AVX-512 in bfloat16 too.
  *
  * out = softmax(scaling * Q K^T + mask) V, six queries at a time: their scores and weights stay in the first cache, a
  * block of keys and values in the second, and a running maximum and sum make blocks of keys one softmax. No matrix of
  * scores is ever made.
  *
  * Products are c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys]
- * and values as [keys in words][head_dim], once for all queries: in panels of 64 columns, one behind the other, since a
+ * and values as [keys in words][head_dim], once for all queries: in panels of PANEL columns, one behind the other, since a
  * tile reads a panel from its start to its end. Sums are float32 either way; weights of bfloat16 are rounded to it.
  *
  * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Intel's Intrinsics Guide.
@@ -45,20 +45,20 @@ typedef struct {
 
 /* ---- products ---- */
 
-/* c[rows][16 * vectors] = (adds: +=) a[rows][words] . b[words][width]; strides in words */
+/* c[rows][LANES * vectors] = (adds: +=) a[rows][words] . b[words][width]; strides in words */
 INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, int64_t a_stride, const uint32_t *b,
                           int64_t width, int64_t words, float *c, int64_t c_stride, int adds) {
-    __m512 sums[TILE_ROWS][TILE_VECTORS];
+    vector sums[TILE_ROWS][TILE_VECTORS];
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < vectors; j++)
-            sums[i][j] = adds ? _mm512_loadu_ps(c + i * c_stride + j * LANES) : _mm512_setzero_ps();
+            sums[i][j] = adds ? take(c + i * c_stride + j * LANES) : (vector){0};
     add_products(rows, vectors, sums, a, a_stride, b, width, words);
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++) _mm512_storeu_ps(c + i * c_stride + j * LANES, sums[i][j]);
+        for (int j = 0; j < vectors; j++) put(c + i * c_stride + j * LANES, sums[i][j]);
 }
 
 /* What is right of a product: panels of PANEL columns, but for the last. */
@@ -79,16 +79,16 @@ INLINE void multiply_panel(const int rows, const int vectors, const uint32_t *a,
 INLINE void multiply_rows(const int rows, const uint32_t *a, int64_t a_stride, const Panels *b, int64_t columns,
                           int64_t words, float *c, int64_t c_stride, int adds) {
     int64_t j = 0;
-    for (; j + PANEL <= columns; j += PANEL) multiply_panel(rows, 4, a, a_stride, b, j, words, c, c_stride, adds);
+    for (; j + PANEL <= columns; j += PANEL) multiply_panel(rows, TILE_VECTORS, a, a_stride, b, j, words, c, c_stride, adds);
     switch ((columns - j) / LANES) {
-        case 3: multiply_panel(rows, 3, a, a_stride, b, j, words, c, c_stride, adds); break;
-        case 2: multiply_panel(rows, 2, a, a_stride, b, j, words, c, c_stride, adds); break;
-        case 1: multiply_panel(rows, 1, a, a_stride, b, j, words, c, c_stride, adds); break;
+#define VECTORS(n) case n: multiply_panel(rows, n % TILE_VECTORS, a, a_stride, b, j, words, c, c_stride, adds); break;
+        VECTORS(3) VECTORS(2) VECTORS(1)
+#undef VECTORS
     }
 }
 
 /* The same for any number of rows up to TILE_ROWS; `columns` is a multiple of LANES. */
-TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const Panels *b, int64_t columns,
+static void multiply(int rows, const void *a_, int64_t a_stride, const Panels *b, int64_t columns,
                             int64_t words, float *c, int64_t c_stride, int adds) {
     const uint32_t *a = a_;
     switch (rows) {
@@ -107,64 +107,50 @@ TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const Pa
  * Returns the factor of what was summed up before this block. */
 INLINE float soften(float *scores, int64_t low, int64_t high, int64_t num, float factor, number *weights,
                     float *highest, float *sum) {
-    const __m512 lowest = _mm512_set1_ps(-INFINITY);
+    const vector lowest = all(-INFINITY);
     for (int64_t k = 0; k < low; k++) scores[k] = -INFINITY;
     for (int64_t k = high; k < num; k++) scores[k] = -INFINITY;
-    __m512 top = lowest;
-    for (int64_t k = 0; k < num; k += LANES) top = _mm512_max_ps(top, _mm512_loadu_ps(scores + k));
-    const float before = *highest, now = fmaxf(before, _mm512_reduce_max_ps(top) * factor);
-    const __m512 f = _mm512_set1_ps(factor), shift = _mm512_set1_ps(-now);
-    __m512 total = _mm512_setzero_ps();
+    vector top = lowest;
+    for (int64_t k = 0; k < num; k += LANES) top = greatest(top, take(scores + k));
+    const float before = *highest, now = fmaxf(before, greatest_of(top) * factor);
+    vector total = {0};
     for (int64_t k = 0; k < num; k += LANES) {
-        const __m512 score = _mm512_loadu_ps(scores + k);
-        const __mmask16 is_seen = _mm512_cmp_ps_mask(score, lowest, _CMP_NEQ_UQ);
-        const __m512 weight = _mm512_maskz_mov_ps(is_seen, exp2_of(_mm512_fmadd_ps(score, f, shift)));
-        total = _mm512_add_ps(total, weight);
-        store(weights + k, weight, 0xffff);
+        const vector score = take(scores + k);
+        const vector weight = (vector)((bits)(score != lowest) & (bits)exp2_of(score * factor - now));
+        total += weight;
+        store(weights + k, weight, lanes_up_to(LANES));
     }
     const float kept = before == -INFINITY ? 0.0f : exp2f(before - now);
     *highest = now;
-    *sum = *sum * kept + _mm512_reduce_add_ps(total);
+    *sum = *sum * kept + sum_of(total);
     return kept;
 }
 
 /* ---- packing ---- */
 
 /* `[tokens][head_dim]` to panels of `[words of head_dim][PANEL tokens]` */
-TARGET static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, uint32_t *packed) {
-    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i tokens = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int32_t)stride));
+static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, uint32_t *packed) {
     for (int64_t token = 0; token < num; token += LANES) {
         const int64_t panel = token / PANEL * PANEL, width = at_most(PANEL, round_up(num, LANES) - panel);
-        const __mmask16 in = lanes_up_to(num - token);
-        const number *from = keys + token * stride;
-        uint32_t *to = packed + panel * words + token - panel;
-        for (int64_t word = 0; word < words; word++, from += WORD_NUMBERS, to += width)
-            _mm512_storeu_si512(
-                to, _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, tokens, from, sizeof(number)));
+        pack_columns(keys + token * stride, stride, at_most(LANES, num - token), words,
+                     packed + panel * words + token - panel, width);
     }
 }
 
-INLINE __m512i words_of_values(const number *from, int64_t stride, __mmask16 in, int has_next) {
-#if BFLOAT16
-    const __m256i even = _mm256_maskz_loadu_epi16(in, from), odd = _mm256_maskz_loadu_epi16(has_next ? in : 0, from + stride);
-    return _mm512_or_si512(_mm512_cvtepu16_epi32(even), _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
-#else
-    (void)stride, (void)has_next;
-    return _mm512_maskz_loadu_epi32(in, from);
-#endif
-}
-
 /* `[tokens][head_dim]` to panels of `[words of tokens][PANEL of head_dim]` */
-TARGET static void pack_values(const number *values, int64_t stride, int64_t num, int64_t head_dim, uint32_t *packed) {
+static void pack_values(const number *values, int64_t stride, int64_t num, int64_t head_dim, uint32_t *packed) {
     const int64_t end = round_up(num, LANES), words = end / WORD_NUMBERS;
     for (int64_t token = 0; token < end; token += WORD_NUMBERS) {
         const number *from = values + token * stride;
         for (int64_t d = 0; d < head_dim; d += LANES) {
             const int64_t panel = d / PANEL * PANEL, width = at_most(PANEL, round_up(head_dim, LANES) - panel);
-            const __mmask16 in = token < num ? lanes_up_to(head_dim - d) : 0;
-            _mm512_storeu_si512(packed + panel * words + token / WORD_NUMBERS * width + d - panel,
-                                words_of_values(from + d, stride, in, token + 1 < num));
+            const lanes in = token < num ? lanes_up_to(head_dim - d) : 0;
+#if BFLOAT16
+            const vector x = load_pairs(from + d, in, from + d + stride, token + 1 < num ? in : 0);
+#else
+            const vector x = load(from + d, in);
+#endif
+            put(packed + panel * words + token / WORD_NUMBERS * width + d - panel, x);
         }
     }
 }
@@ -178,7 +164,7 @@ INLINE uint32_t *values_of(const Arguments *a, int64_t segment, int64_t kv_head)
     return a->packed_values + place / WORD_NUMBERS * round_up(a->head_dim, LANES);
 }
 
-TARGET static void pack_some(void *data) {
+static void pack_some(void *data) {
     Work *work = data;
     const Arguments *a = work->arguments;
     for (int64_t item; (item = next_item(work)) < work->num_items;) {
@@ -215,7 +201,7 @@ INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const numb
                                   weights + i * BLOCK_KEYS, mixture->highest + i, mixture->sums + i);
         for (int64_t d = 0; mixture->is_begun && d < dim; d += LANES) {
             float *at = mixture->mixed + i * MAX_HEAD_DIM + d;
-            _mm512_store_ps(at, _mm512_mul_ps(_mm512_load_ps(at), _mm512_set1_ps(kept)));
+            put(at, take(at) * kept);
         }
     }
     multiply(rows, weights, BLOCK_KEYS / WORD_NUMBERS, values, dim, columns / WORD_NUMBERS, mixture->mixed,
@@ -260,15 +246,15 @@ INLINE void begin(Mixture *mixture) {
 /* Scores that are all -inf give 0 / 0, not zeros. */
 INLINE void end(const Arguments *a, const Mixture *mixture, int rows, number *out) {
     for (int i = 0; i < rows; i++, out += a->out_strides[0]) {
-        const __m512 share = _mm512_set1_ps(1.0f / mixture->sums[i]);
+        const float share = 1.0f / mixture->sums[i];
         for (int64_t d = 0; d < a->head_dim; d += LANES) {
-            const __m512 mixed = _mm512_mul_ps(_mm512_load_ps(mixture->mixed + i * MAX_HEAD_DIM + d), share);
-            store(out + d, mixture->sees[i] ? mixed : _mm512_setzero_ps(), lanes_up_to(a->head_dim - d));
+            const vector mixed = take(mixture->mixed + i * MAX_HEAD_DIM + d) * share;
+            store(out + d, mixture->sees[i] ? mixed : (vector){0}, lanes_up_to(a->head_dim - d));
         }
     }
 }
 
-TARGET static void attend_stripe(const Arguments *a, int64_t run, int64_t head, int64_t row, int64_t num_rows) {
+static void attend_stripe(const Arguments *a, int64_t run, int64_t head, int64_t row, int64_t num_rows) {
     const int64_t *of = a->queries[run], token = of[0] + row, *parts = of + 2;
     const int64_t kv_head = head / (a->num_heads / a->num_kv_heads);
     const number *query = a->query + token * a->query_strides[0] + head * a->query_strides[1];
@@ -291,7 +277,7 @@ INLINE int64_t items_of(const Arguments *a, int64_t run) {
 
 /* An item is a stripe of queries of one head. Head by head, whose keys and values stay in the last cache meanwhile; a
  * head's last stripe comes first, since it sees the most keys. */
-TARGET static void attend_some(void *data) {
+static void attend_some(void *data) {
     Work *work = data;
     const Arguments *a = work->arguments;
     int64_t first = 0, run = 0;
@@ -305,16 +291,9 @@ TARGET static void attend_some(void *data) {
 
 /* ---- what attention.py calls ---- */
 
-int NAME(can_run)(void) {
-    __builtin_cpu_init();
-#if BFLOAT16
-    if (!__builtin_cpu_supports("avx512bf16")) return 0;
-#endif
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
+const int64_t NAME(lanes) = LANES;
 
-TARGET void NAME(attend)(const Arguments *a) {
+void NAME(attend)(const Arguments *a) {
     int64_t num_items = 0;
     for (int64_t run = 0; run < a->num_queries; run++) num_items += items_of(a, run);
     share_out(pack_some, a, a->num_segments * a->num_kv_heads, a->num_threads, a->parallel);

@@ -1,4 +1,4 @@
-"""Attention on a processor with AVX-512, in one call for all prompts of a batch: `attention.c`.
+"""Attention on a processor, in one call for all prompts of a batch: `attention.c`.
 
 Each run of queries attends to up to three segments of keys, whole prefixes first and its own prompt last, so what
 several prompts begin with stands once. Segments come from two sources, such as a kept prefix and the batch.
@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cenote_kernels.cpu.library import kernel, num_threads, parallel_region, runs_on
+from cenote_kernels.cpu.library import columns, kernel, num_threads, parallel_region, runs_on
 
-LANES = 16
 MAX_PARTS = 3
 MAX_HEAD_DIM = 256
 
@@ -69,8 +68,8 @@ class AttentionPlan:
     @classmethod
     def of(cls, segments: Sequence[KeySegment], runs: Sequence[QueryRun]) -> "AttentionPlan":
         """The plan for runs over segments."""
-        lengths = [segment.num_tokens for segment in segments]
-        places = np.cumsum([0, *(-(-length // LANES) * LANES for length in lengths)])
+        lengths, lanes = [segment.num_tokens for segment in segments], columns("lanes")
+        places = np.cumsum([0, *(-(-length // lanes) * lanes for length in lengths)])
         parts = [(*run.before, *[-1] * (MAX_PARTS - 1 - len(run.before)), run.own) for run in runs]
         pairs = sum(
             run.num_tokens * sum(lengths[part] for part in of_run if part >= 0)
@@ -148,9 +147,9 @@ def attention(
     assert out.stride(-1) == 1 and out.dtype == query.dtype  # noqa: PT018
     query, sources = _readable(query), [(_readable(key), _readable(value)) for key, value in sources]
     num_heads, num_kv_heads, head_dim = query.shape[1], sources[0][0].shape[1], query.shape[2]
-    numbers = num_kv_heads * plan.num_places
+    numbers, lanes = num_kv_heads * plan.num_places, columns("lanes")
     packed_keys = query.new_empty(numbers * head_dim)
-    packed_values = query.new_empty(numbers * (-(-head_dim // LANES) * LANES))
+    packed_values = query.new_empty(numbers * (-(-head_dim // lanes) * lanes))
     described = [_Source(k.data_ptr(), v.data_ptr(), k.stride()[:2], v.stride()[:2]) for k, v in sources]
     arguments = _Arguments(
         query.data_ptr(),

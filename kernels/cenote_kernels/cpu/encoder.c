@@ -2,8 +2,8 @@
  * around its products cost as much as they do.
  *
  * Threads share each product by its outputs and meet at a barrier behind it; a layer norm's rows are so few that each
- * thread computes all of them for itself. Weights are packed as [outputs / 32][inputs][32], so that a thread streams
- * through its own from the first to the last, and up to 14 rows are multiplied by what is read.
+ * thread computes all of them for itself. Weights are packed as [outputs / BLOCK][inputs][BLOCK], so that a thread streams
+ * through its own from the first to the last, and up to SHORT_ROWS rows are multiplied by what is read.
  *
  * Source: Devlin et al. 2018 (arXiv 1810.04805).
  */
@@ -12,7 +12,7 @@
 #if !BFLOAT16
 #include <sched.h>
 
-enum { TILE_ROWS = 14, BLOCK = 2 * LANES, MAX_TOKENS = 64, SPINS = 1 << 14 };
+enum { BLOCK = SHORT_VECTORS * LANES, MAX_TOKENS = 64, SPINS = 1 << 14, AHEAD = 1024, LINE = 16 };
 
 /* A mirror of `_Layer` in encoder.py. */
 typedef struct {
@@ -47,7 +47,7 @@ INLINE void meet(Team *team, int size) {
         return;
     }
     for (int spin = 0; __atomic_load_n(&team->round, __ATOMIC_ACQUIRE) == round; spin++) {
-        _mm_pause();
+        pause_briefly();
         if (spin >= SPINS) sched_yield();
     }
 }
@@ -59,43 +59,46 @@ typedef struct {
     int is_gelu;
 } Product;
 
-/* 32 outputs of a few rows */
+/* A block of outputs of a few rows */
 INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t block) {
     const float *x = p->x + row * p->inputs, *weight = p->weight + block * BLOCK * p->inputs;
-    __m512 sums[TILE_ROWS][2];
+    vector sums[SHORT_ROWS][SHORT_VECTORS];
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
-        sums[i][0] = _mm512_loadu_ps(p->bias + block * BLOCK), sums[i][1] = _mm512_loadu_ps(p->bias + block * BLOCK + LANES);
-    for (int64_t k = 0; k < p->inputs; k++) {
-        const __m512 low = _mm512_loadu_ps(weight + k * BLOCK), high = _mm512_loadu_ps(weight + k * BLOCK + LANES);
-        _mm_prefetch((const char *)(weight + k * BLOCK + 1024), _MM_HINT_T0);
-        _mm_prefetch((const char *)(weight + k * BLOCK + 1024 + LANES), _MM_HINT_T0);
+#pragma GCC unroll 4
+        for (int j = 0; j < SHORT_VECTORS; j++) sums[i][j] = take(p->bias + block * BLOCK + j * LANES);
+    for (int64_t k = 0; k < p->inputs; k++, weight += BLOCK) {
+        vector right[SHORT_VECTORS];
+#pragma GCC unroll 4
+        for (int j = 0; j < SHORT_VECTORS; j++) right[j] = take(weight + j * LANES);
+#pragma GCC unroll 2
+        for (int64_t line = 0; line < BLOCK; line += LINE) __builtin_prefetch(weight + AHEAD + line);
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++) {
-            const __m512 left = _mm512_set1_ps(x[i * p->inputs + k]);
-            sums[i][0] = _mm512_fmadd_ps(left, low, sums[i][0]);
-            sums[i][1] = _mm512_fmadd_ps(left, high, sums[i][1]);
+            const vector left = all(x[i * p->inputs + k]);
+#pragma GCC unroll 4
+            for (int j = 0; j < SHORT_VECTORS; j++) sums[i][j] += left * right[j];
         }
     }
     for (int i = 0; i < rows; i++)
-        for (int half = 0; half < 2; half++) {
-            const int64_t at = (row + i) * p->outputs + block * BLOCK + half * LANES;
-            __m512 y = sums[i][half];
+        for (int j = 0; j < SHORT_VECTORS; j++) {
+            const int64_t at = (row + i) * p->outputs + block * BLOCK + j * LANES;
+            vector y = sums[i][j];
             if (p->is_gelu) y = gelu(y);
-            if (p->residual) y = _mm512_add_ps(y, _mm512_loadu_ps(p->residual + at));
-            _mm512_storeu_ps(p->out + at, y);
+            if (p->residual) y += take(p->residual + at);
+            put(p->out + at, y);
         }
 }
 
 /* out = x W^T + b, then GELU or plus a residual: the part of one thread */
-TARGET static void multiply(const Product *p, int thread, int size) {
+static void multiply(const Product *p, int thread, int size) {
     const int64_t num_blocks = p->outputs / BLOCK, first = num_blocks * thread / size;
-    const int64_t num_tiles = (p->num_rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t num_tiles = (p->num_rows + SHORT_ROWS - 1) / SHORT_ROWS;
     for (int64_t block = first; block < num_blocks * (thread + 1) / size; block++)
         for (int64_t tile = 0; tile < num_tiles; tile++) {
             const int64_t row = p->num_rows * tile / num_tiles;
             switch (p->num_rows * (tile + 1) / num_tiles - row) {
-#define ROWS(n) case n: multiply_tile(n, p, row, block); break;
+#define ROWS(n) case n: multiply_tile(n <= SHORT_ROWS ? n : 1, p, row, block); break;
                 ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) ROWS(7)
                 ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14)
 #undef ROWS
@@ -103,26 +106,25 @@ TARGET static void multiply(const Product *p, int thread, int size) {
         }
 }
 
-TARGET static void layer_norm(const float *x, int64_t num_rows, int64_t width, const float *weight, const float *bias,
+static void layer_norm(const float *x, int64_t num_rows, int64_t width, const float *weight, const float *bias,
                               float epsilon, float *out) {
     for (int64_t row = 0; row < num_rows; row++, x += width, out += width) {
-        __m512 sum = _mm512_setzero_ps(), squares = _mm512_setzero_ps();
-        for (int64_t i = 0; i < width; i += LANES) sum = _mm512_add_ps(sum, _mm512_loadu_ps(x + i));
-        const __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / (float)width);
+        vector sum = {0}, squares = {0};
+        for (int64_t i = 0; i < width; i += LANES) sum += take(x + i);
+        const float mean = sum_of(sum) / (float)width;
         for (int64_t i = 0; i < width; i += LANES) {
-            const __m512 apart = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean);
-            squares = _mm512_fmadd_ps(apart, apart, squares);
+            const vector apart = take(x + i) - mean;
+            squares += apart * apart;
         }
-        const __m512 factor = _mm512_set1_ps(1.0f / sqrtf(_mm512_reduce_add_ps(squares) / (float)width + epsilon));
+        const float factor = 1.0f / sqrtf(sum_of(squares) / (float)width + epsilon);
         for (int64_t i = 0; i < width; i += LANES) {
-            const __m512 apart = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + i), mean), factor);
-            _mm512_storeu_ps(out + i, _mm512_fmadd_ps(apart, _mm512_loadu_ps(weight + i), _mm512_loadu_ps(bias + i)));
+            put(out + i, (take(x + i) - mean) * factor * take(weight + i) + take(bias + i));
         }
     }
 }
 
 /* Attention of one head over heads [tokens][3 * width]: queries, keys, values. */
-TARGET static void attend(const Forward *f, const float *heads, int64_t head, float *mixed) {
+static void attend(const Forward *f, const float *heads, int64_t head, float *mixed) {
     const int64_t dim = f->width / f->num_heads, stride = 3 * f->width, used = round_up(f->num_keys, LANES);
     const float factor = 1.44269504f / sqrtf((float)dim), *query = heads + head * dim;
     float weights[MAX_TOKENS] __attribute__((aligned(64)));
@@ -130,31 +132,27 @@ TARGET static void attend(const Forward *f, const float *heads, int64_t head, fl
         const float *key = heads + f->width + head * dim, *value = key + f->width;
         float highest = -INFINITY;
         for (int64_t j = 0; j < f->num_keys; j++, key += stride) {
-            __m512 sum = _mm512_setzero_ps();
-            for (int64_t d = 0; d < dim; d += LANES)
-                sum = _mm512_fmadd_ps(_mm512_loadu_ps(query + d), _mm512_loadu_ps(key + d), sum);
-            weights[j] = _mm512_reduce_add_ps(sum) * factor;
+            vector sum = {0};
+            for (int64_t d = 0; d < dim; d += LANES) sum += take(query + d) * take(key + d);
+            weights[j] = sum_of(sum) * factor;
             highest = fmaxf(highest, weights[j]);
         }
         for (int64_t j = f->num_keys; j < used; j++) weights[j] = -INFINITY;
-        __m512 total = _mm512_setzero_ps();
+        vector total = {0};
         for (int64_t j = 0; j < used; j += LANES) {
-            const __m512 weight = exp2_of(_mm512_sub_ps(_mm512_load_ps(weights + j), _mm512_set1_ps(highest)));
-            const __m512 seen = _mm512_maskz_mov_ps(lanes_up_to(f->num_keys - j), weight);
-            total = _mm512_add_ps(total, seen);
-            _mm512_store_ps(weights + j, seen);
+            put(weights + j, exp2_of(take(weights + j) - highest));
+            total += load(weights + j, lanes_up_to(f->num_keys - j));
         }
-        const __m512 share = _mm512_set1_ps(1.0f / _mm512_reduce_add_ps(total));
+        const float share = 1.0f / sum_of(total);
         for (int64_t d = 0; d < dim; d += LANES) {
-            __m512 sum = _mm512_setzero_ps();
-            for (int64_t j = 0; j < f->num_keys; j++)
-                sum = _mm512_fmadd_ps(_mm512_set1_ps(weights[j]), _mm512_loadu_ps(value + j * stride + d), sum);
-            _mm512_storeu_ps(mixed + i * f->width + head * dim + d, _mm512_mul_ps(sum, share));
+            vector sum = {0};
+            for (int64_t j = 0; j < f->num_keys; j++) sum += weights[j] * take(value + j * stride + d);
+            put(mixed + i * f->width + head * dim + d, sum * share);
         }
     }
 }
 
-TARGET static void run_layers(void *data) {
+static void run_layers(void *data) {
     Team *team = data;
     const Forward *f = team->forward;
     const int size = f->num_threads > 1 ? f->team_size() : 1, thread = size > 1 ? f->thread_number() : 0;
@@ -163,9 +161,8 @@ TARGET static void run_layers(void *data) {
     float *states = wide + rows * f->intermediate + thread * 2 * num, *between = states + num;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t i = 0; i < width; i += LANES) {
-            const __m512 word = _mm512_loadu_ps(f->words + f->token_ids[row] * width + i);
-            const __m512 place = _mm512_loadu_ps(f->positions + f->places[row] * width + i);
-            _mm512_storeu_ps(between + row * width + i, _mm512_add_ps(word, place));
+            const vector word = take(f->words + f->token_ids[row] * width + i);
+            put(between + row * width + i, word + take(f->positions + f->places[row] * width + i));
         }
     layer_norm(between, rows, width, f->norm, f->norm_bias, f->epsilon, states);
     for (const Layer *layer = f->layers; layer < f->layers + f->num_layers; layer++) {
@@ -188,13 +185,15 @@ TARGET static void run_layers(void *data) {
         layer_norm(sums, rows, width, layer->output_norm, layer->output_norm_bias, layer->output_epsilon, states);
     }
     if (thread == 0)
-        for (int64_t i = 0; i < num; i += LANES) _mm512_storeu_ps(f->out + i, _mm512_loadu_ps(states + i));
+        for (int64_t i = 0; i < num; i += LANES) put(f->out + i, take(states + i));
 }
 
 INLINE int is_within(int64_t number, int64_t num) { return number >= 0 && number < num; }
 
+const int64_t NAME(block) = BLOCK;
+
 /* Returns 0, or 1 where a number has no row in its table or there are too many tokens: then nothing is computed. */
-TARGET int cenote_encoder_float32(const Forward *forward) {
+int NAME(encoder)(const Forward *forward) {
     if (forward->num_tokens > MAX_TOKENS || !is_within(forward->num_keys - 1, forward->num_tokens)) return 1;
     for (int64_t row = 0; row < forward->num_tokens; row++)
         if (!is_within(forward->token_ids[row], forward->num_words) ||

@@ -1,4 +1,4 @@
-"""BERT's layers for one prompt of few tokens, in one call: `encoder.c`, float32 on a processor with AVX-512.
+"""BERT's layers for one prompt of few tokens, in one call: `encoder.c`, in float32.
 
 A lone short query reads every weight once. By a call for each product and what stands between, the calls take as long
 as the reading does; here two threads go through all layers together.
@@ -11,13 +11,10 @@ from typing import Final
 
 import torch
 
-from cenote_kernels.cpu.library import kernel, parallel_region, runs_on, team_functions
+from cenote_kernels.cpu.library import columns, kernel, parallel_region, runs_on, team_functions
 
 MAX_TOKENS: Final = 64
 """Of a prompt, as in encoder.c."""
-BLOCK: Final = 32
-"""Outputs that are packed side by side."""
-LANES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +126,10 @@ class ShortEncoder:
     @staticmethod
     def can_be_made(width: int, intermediate: int, num_heads: int, device: torch.device) -> bool:
         """True if there is a kernel for an encoder of these widths."""
-        fits = width % BLOCK == 0 and intermediate % BLOCK == 0 and width % (num_heads * LANES) == 0
-        return fits and runs_on(torch.float32, device)
+        if not runs_on(torch.float32, device):
+            return False
+        block, lanes = columns("block"), columns("lanes")
+        return width % block == 0 and intermediate % block == 0 and width % (num_heads * lanes) == 0
 
     def forward(self, token_ids: torch.Tensor, places: torch.Tensor, num_keys: int, num_threads: int) -> torch.Tensor:
         """Hidden states of all tokens, `[num_tokens, width]`, float32.
@@ -179,6 +178,6 @@ class ShortEncoder:
 
 
 def packed(weight: torch.Tensor) -> torch.Tensor:
-    """`[outputs, inputs]` as `[outputs / 32, inputs, 32]`."""
-    num_outputs, num_inputs = weight.shape
-    return weight.detach().view(num_outputs // BLOCK, BLOCK, num_inputs).transpose(1, 2).contiguous()
+    """`[outputs, inputs]` as `[outputs / block, inputs, block]`."""
+    num_inputs = weight.shape[1]
+    return weight.detach().view(-1, columns("block"), num_inputs).transpose(1, 2).contiguous()

@@ -7,39 +7,39 @@ from typing import Any, Final
 
 import torch
 
-from cenote_native import may_use, open_library
+from cenote_native import Chosen, can_run, choose
+
+ALONE_OPERATIONS: Final = 1 << 19
+FORMATS: Final = {torch.float32: "", torch.bfloat16: "_bfloat16"}
+"""Number formats that there are kernels for, as their names have them behind the instruction set."""
 
 
 @cache
-def library() -> ctypes.CDLL | None:
-    """The library, or None where there is none that belongs to the sources."""
-    return open_library(Path(__file__).parent)
-
-
-ALONE_OPERATIONS: Final = 1 << 19
-FORMATS: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
-"""Number formats that every kernel is compiled for, as its name has them."""
+def chosen() -> Chosen:
+    """The library, whose kernels run, and why none for wider instructions."""
+    return choose(Path(__file__).parent)
 
 
 @cache
 def runs_on(dtype: torch.dtype, device: torch.device) -> bool:
-    """True if kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
-    return bool(instructions(dtype, device))
-
-
-@cache
-def instructions(dtype: torch.dtype, device: torch.device) -> str:
-    """The instructions that kernels of this format run by, as `may_use` has them; empty where none runs."""
-    native = library()
-    if native is None or dtype not in FORMATS or device.type != "cpu" or not may_use("avx512"):
-        return ""
-    return "avx512" if getattr(native, f"cenote_can_run_{FORMATS[dtype]}")() else ""
+    """True if kernels of this format run here; for bfloat16 the processor must multiply it."""
+    library, instructions, _ = chosen()
+    return device.type == "cpu" and dtype in FORMATS and can_run(library, instructions + FORMATS[dtype])
 
 
 @cache
 def kernel(name: str, dtype: torch.dtype) -> Any:
     """A function of the library; ask `runs_on` first."""
-    return getattr(library(), f"cenote_{name}_{FORMATS[dtype]}")
+    library, instructions, _ = chosen()
+    return getattr(library, f"cenote_{name}_{instructions}{FORMATS[dtype]}")
+
+
+@cache
+def columns(name: str) -> int:
+    """A number of columns that the kernels lie side by side, such as `lanes`; ask `runs_on` first."""
+    library, instructions, _ = chosen()
+    assert library is not None
+    return ctypes.c_int64.in_dll(library, f"cenote_{name}_{instructions}").value
 
 
 @cache

@@ -1,7 +1,7 @@
-/* Products of rows with a fixed weight on x86 processors with AVX-512: out = ending(x W^T + b).
+/* Products of rows with a fixed weight: out = ending(x W^T + b).
  *
- * A tile is six rows by 64 outputs, 24 registers of sums. Weights are packed once, when they are loaded, in panels of 64
- * outputs, [words of inputs][64] one behind the other, so that a tile reads a panel from its start to its end; of a panel
+ * A tile is six rows by a panel of outputs, on AVX-512 64, 24 registers of sums. Weights are packed once, when they are
+ * loaded, panel behind panel, [words of inputs][PANEL], so that a tile reads a panel from its start to its end; of a panel
  * as many words as lie in the second cache beside the rows go to all tiles of an item before the next. Panels are shared
  * out one by one: a thread whose core does something else takes fewer.
  *
@@ -33,28 +33,25 @@ typedef struct {
 } Product;
 
 /* 1 / (1 + exp(-x)) */
-INLINE __m512 sigmoid(__m512 x) {
-    const __m512 one = _mm512_set1_ps(1.0f);
-    const __m512 e = exp2_of(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(-1.44269504f)));
-    const __mmask16 is_negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    return _mm512_div_ps(_mm512_mask_mov_ps(one, is_negative, e), _mm512_add_ps(one, e));
+INLINE vector sigmoid(vector x) {
+    const vector e = exp2_of(magnitude(x) * -1.44269504f);
+    const bits is_negative = (bits)(x < 0.0f);
+    return (vector)((is_negative & (bits)e) | (~is_negative & (bits)all(1.0f))) / (1.0f + e);
 }
 
 /* x / 2 * (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3) */
-INLINE __m512 gelu_by_tanh(__m512 x) {
-    const __m512 square = _mm512_mul_ps(x, x), twice = _mm512_set1_ps(1.59576912f);
-    const __m512 factor = _mm512_fmadd_ps(square, _mm512_set1_ps(0.044715f * 1.59576912f), twice);
-    return _mm512_mul_ps(x, sigmoid(_mm512_mul_ps(x, factor)));
+INLINE vector gelu_by_tanh(vector x) {
+    return x * sigmoid(x * (x * x * (0.044715f * 1.59576912f) + 1.59576912f));
 }
 
 /* One row of a panel's sums to `out`. */
-INLINE void end_row(const Product *p, __m512 *sums, int64_t panel, number *out) {
+INLINE void end_row(const Product *p, vector *sums, int64_t panel, number *out) {
     if (p->ending == GATE) {
         const int64_t column = panel * PANEL / 2;
 #pragma GCC unroll 2
         for (int j = 0; j < TILE_VECTORS / 2; j++) {
-            const __m512 gate = sums[j], up = sums[j + TILE_VECTORS / 2];
-            store(out + column + j * LANES, _mm512_mul_ps(_mm512_mul_ps(gate, sigmoid(gate)), up),
+            const vector gate = sums[j], up = sums[j + TILE_VECTORS / 2];
+            store(out + column + j * LANES, gate * sigmoid(gate) * up,
                   lanes_up_to(p->num_outputs - column - j * LANES));
         }
         return;
@@ -62,12 +59,12 @@ INLINE void end_row(const Product *p, __m512 *sums, int64_t panel, number *out) 
 #pragma GCC unroll 4
     for (int j = 0; j < TILE_VECTORS; j++) {
         const int64_t column = panel * PANEL + j * LANES;
-        const __mmask16 in = lanes_up_to(p->num_outputs - column);
-        __m512 y = sums[j];
-        if (p->bias) y = _mm512_add_ps(y, load(p->bias + column, in));
+        const lanes in = lanes_up_to(p->num_outputs - column);
+        vector y = sums[j];
+        if (p->bias) y += load(p->bias + column, in);
         if (p->ending == GELU_ERF) y = gelu(y);
         if (p->ending == GELU_TANH) y = gelu_by_tanh(y);
-        if (p->ending == ADD) y = _mm512_add_ps(y, load(out + column, in));
+        if (p->ending == ADD) y += load(out + column, in);
         store(out + column, y, in);
     }
 }
@@ -79,12 +76,12 @@ INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t
     const int64_t stride = p->x_stride / WORD_NUMBERS;
     const uint32_t *x = (const uint32_t *)p->x + row * stride + first;
     const uint32_t *weight = p->weight + (panel * p->num_words + first) * PANEL;
-    __m512 sums[TILE_ROWS][TILE_VECTORS];
+    vector sums[TILE_ROWS][TILE_VECTORS];
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < TILE_VECTORS; j++)
-            sums[i][j] = first ? _mm512_load_ps(between + i * PANEL + j * LANES) : _mm512_setzero_ps();
+            sums[i][j] = first ? take(between + i * PANEL + j * LANES) : (vector){0};
     add_products(rows, TILE_VECTORS, sums, x, stride, weight, PANEL, words);
     if (first + words == p->num_words) {
 #pragma GCC unroll 6
@@ -94,10 +91,10 @@ INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < TILE_VECTORS; j++) _mm512_store_ps(between + i * PANEL + j * LANES, sums[i][j]);
+        for (int j = 0; j < TILE_VECTORS; j++) put(between + i * PANEL + j * LANES, sums[i][j]);
 }
 
-TARGET static void multiply(int64_t rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
+static void multiply(int64_t rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
                             float *between) {
     switch (rows) {
 #define ROWS(n) case n: multiply_tile(n, p, row, panel, first, words, between); break;
@@ -120,7 +117,7 @@ INLINE int64_t rows_of_item(const Product *p) {
 }
 
 /* An item is a panel for some rows; items of one panel follow each other, so that threads read the same weights. */
-TARGET static void multiply_some(void *data) {
+static void multiply_some(void *data) {
     Work *work = data;
     const Product *p = work->arguments;
     const int64_t item_rows = rows_of_item(p), num_parts = (p->num_rows + item_rows - 1) / item_rows;
@@ -135,7 +132,9 @@ TARGET static void multiply_some(void *data) {
     }
 }
 
-TARGET void NAME(multiply)(const Product *p) {
+const int64_t NAME(panel) = PANEL;
+
+void NAME(multiply)(const Product *p) {
     const int64_t item_rows = rows_of_item(p);
     share_out(multiply_some, p, panels_of(p) * ((p->num_rows + item_rows - 1) / item_rows), p->num_threads, p->parallel);
 }

@@ -1,4 +1,4 @@
-"""Products of rows with a fixed weight, ``post_op(x Wᵀ + b)``, on processors with AVX-512: `product.c`.
+"""Products of rows with a fixed weight, ``post_op(x Wᵀ + b)``, on processors: `product.c`.
 
 Weights are packed once. Any number of rows is as fast as the next, and what follows a product costs no pass of its own.
 """
@@ -9,10 +9,7 @@ from typing import Final, Literal
 
 import torch
 
-from cenote_kernels.cpu.library import kernel, num_threads, parallel_region
-
-PANEL: Final = 64
-"""Outputs that are packed together: `PANEL` in tile.h."""
+from cenote_kernels.cpu.library import columns, kernel, num_threads, parallel_region
 
 PostOp = Literal["", "gelu_erf", "gelu_tanh", "add", "gate"]
 """The operation after ``y = x Wᵀ + b``: none, GELU by the error function or by tanh, `out` is added, or
@@ -45,7 +42,7 @@ class PackedWeight:
     """A weight as the kernel reads it.
 
     Attributes:
-        panels: `[outputs / PANEL, words of inputs, PANEL]`, int32: words of one float32 or two bfloat16.
+        panels: `[outputs / panel, words of inputs, panel]`, int32: words of one float32 or two bfloat16.
         bias: `[num_outputs]` in `dtype`, or None.
         dtype: of weight, rows and results.
         num_inputs: numbers of a row.
@@ -81,14 +78,14 @@ def pack(weight: torch.Tensor, bias: torch.Tensor | None, *, is_gated: bool = Fa
         raise ValueError(f"no weight for this product: {tuple(weight.shape)} of {weight.dtype}, gated: {is_gated}")
     num_outputs, num_inputs = weight.shape
     parts = [part.detach().contiguous().view(torch.int32) for part in weight.chunk(2 if is_gated else 1)]
-    width = PANEL // len(parts)
-    num_words = parts[0].shape[1]
-    panels = torch.zeros(-(-len(parts[0]) // width), num_words, PANEL, dtype=torch.int32)
+    panel, num_words = columns("panel"), parts[0].shape[1]
+    share = panel // len(parts)
+    panels = torch.zeros(-(-len(parts[0]) // share), num_words, panel, dtype=torch.int32)
     for place, part in enumerate(parts):
-        into, num_whole = panels[..., place * width :], len(part) // width
-        into[:num_whole, :, :width] = part[: num_whole * width].view(num_whole, width, num_words).transpose(1, 2)
-        if num_rest := len(part) % width:
-            into[num_whole, :, :num_rest] = part[num_whole * width :].t()
+        into, num_whole = panels[..., place * share :], len(part) // share
+        into[:num_whole, :, :share] = part[: num_whole * share].view(num_whole, share, num_words).transpose(1, 2)
+        if num_rest := len(part) % share:
+            into[num_whole, :, :num_rest] = part[num_whole * share :].t()
     bias = None if bias is None else bias.detach().contiguous()
     return PackedWeight(panels, bias, weight.dtype, num_inputs, num_outputs // len(parts), is_gated)
 

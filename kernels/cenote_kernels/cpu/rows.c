@@ -41,16 +41,20 @@ typedef struct {
     float tolerance;
 } Unit;
 
-INLINE float rms_factor(const number *x, int64_t width, float epsilon) {
-    __m512 squares = _mm512_setzero_ps();
+INLINE float sum_of_squares(const number *x, int64_t width) {
+    vector squares = {0};
     for (int64_t i = 0; i < width; i += LANES) {
-        const __m512 value = load(x + i, lanes_up_to(width - i));
-        squares = _mm512_fmadd_ps(value, value, squares);
+        const vector value = load(x + i, lanes_up_to(width - i));
+        squares += value * value;
     }
-    return 1.0f / sqrtf(_mm512_reduce_add_ps(squares) / (float)width + epsilon);
+    return sum_of(squares);
 }
 
-TARGET static void norm_some(void *data) {
+INLINE float rms_factor(const number *x, int64_t width, float epsilon) {
+    return 1.0f / sqrtf(sum_of_squares(x, width) / (float)width + epsilon);
+}
+
+static void norm_some(void *data) {
     Work *work = data;
     const Norm *a = work->arguments;
     const int64_t num_of_item = at_least(1, ITEM_NUMBERS / a->width);
@@ -58,11 +62,10 @@ TARGET static void norm_some(void *data) {
         for (int64_t row = item * num_of_item; row < at_most((item + 1) * num_of_item, a->num_rows); row++) {
             const number *x = a->x + row * a->x_stride;
             number *out = a->out + row * a->out_stride;
-            const __m512 factor = _mm512_set1_ps(rms_factor(x, a->width, a->epsilon));
+            const float factor = rms_factor(x, a->width, a->epsilon);
             for (int64_t i = 0; i < a->width; i += LANES) {
-                const __mmask16 in = lanes_up_to(a->width - i);
-                const __m512 weight = _mm512_maskz_loadu_ps(in, a->weight + i);
-                store(out + i, _mm512_mul_ps(_mm512_mul_ps(load(x + i, in), factor), weight), in);
+                const lanes in = lanes_up_to(a->width - i);
+                store(out + i, load(x + i, in) * factor * load_floats(a->weight + i, in), in);
             }
         }
     }
@@ -71,23 +74,23 @@ TARGET static void norm_some(void *data) {
 INLINE void turn_head(const Turn *a, const number *x, number *out, const float *weight, const float *cos,
                       const float *sin) {
     const int64_t half = a->head_dim / 2;
-    const __m512 factor = _mm512_set1_ps(weight ? rms_factor(x, a->head_dim, a->epsilon) : 1.0f);
+    const float factor = weight ? rms_factor(x, a->head_dim, a->epsilon) : 1.0f;
     for (int64_t i = 0; i < half; i += LANES) {
-        const __mmask16 in = lanes_up_to(half - i);
-        __m512 first = load(x + i, in), second = load(x + half + i, in);
+        const lanes in = lanes_up_to(half - i);
+        vector first = load(x + i, in), second = load(x + half + i, in);
         if (weight) {
-            first = _mm512_mul_ps(_mm512_mul_ps(first, factor), _mm512_maskz_loadu_ps(in, weight + i));
-            second = _mm512_mul_ps(_mm512_mul_ps(second, factor), _mm512_maskz_loadu_ps(in, weight + half + i));
+            first = first * factor * load_floats(weight + i, in);
+            second = second * factor * load_floats(weight + half + i, in);
         }
-        const __m512 c = _mm512_maskz_loadu_ps(in, cos + i), s = _mm512_maskz_loadu_ps(in, sin + i);
-        store(out + i, _mm512_fnmadd_ps(second, s, _mm512_mul_ps(first, c)), in);
-        store(out + half + i, _mm512_fmadd_ps(first, s, _mm512_mul_ps(second, c)), in);
+        const vector c = load_floats(cos + i, in), s = load_floats(sin + i, in);
+        store(out + i, first * c - second * s, in);
+        store(out + half + i, second * c + first * s, in);
     }
 }
 
 INLINE int64_t turned_rows_of_item(const Turn *a) { return at_least(1, ITEM_NUMBERS / (a->num_heads * a->head_dim)); }
 
-TARGET static void turn_some(void *data) {
+static void turn_some(void *data) {
     Work *work = data;
     const Turn *a = work->arguments;
     const int64_t num_of_item = turned_rows_of_item(a), half = a->head_dim / 2;
@@ -101,39 +104,33 @@ TARGET static void turn_some(void *data) {
     }
 }
 
-TARGET void NAME(rms_norm)(const Norm *a) {
+void NAME(rms_norm)(const Norm *a) {
     const int64_t num_of_item = at_least(1, ITEM_NUMBERS / a->width);
     share_out(norm_some, a, (a->num_rows + num_of_item - 1) / num_of_item, a->num_threads, a->parallel);
 }
 
-TARGET void NAME(turn_heads)(const Turn *a) {
+void NAME(turn_heads)(const Turn *a) {
     const int64_t num_of_item = turned_rows_of_item(a);
     share_out(turn_some, a, (a->num_rows + num_of_item - 1) / num_of_item, a->num_threads, a->parallel);
 }
 
 /* Rows of unit length, or as they are; a row is valid where it is finite and as long as it must be. */
-TARGET void NAME(unit_rows)(const Unit *a) {
+void NAME(unit_rows)(const Unit *a) {
     const int64_t width = a->width;
     for (int64_t row = 0; row < a->num_rows; row++) {
         const number *x = a->x + row * a->x_stride;
         number *out = a->out + row * width;
-        __m512 squares = _mm512_setzero_ps(), after = _mm512_setzero_ps();
+        const float length = sqrtf(sum_of_squares(x, width));
+        vector after = {0}, odd = {0}; /* NaN where a number is no finite one */
         for (int64_t i = 0; i < width; i += LANES) {
-            const __m512 value = load(x + i, lanes_up_to(width - i));
-            squares = _mm512_fmadd_ps(value, value, squares);
-        }
-        const __m512 length = _mm512_set1_ps(sqrtf(_mm512_reduce_add_ps(squares)));
-        __mmask16 is_bad = 0;
-        for (int64_t i = 0; i < width; i += LANES) {
-            const __mmask16 in = lanes_up_to(width - i);
-            __m512 value = load(x + i, in);
-            if (a->normalizes) value = _mm512_maskz_div_ps(in, value, length);
-            is_bad |= _mm512_fpclass_ps_mask(value, 0x99); /* quiet and signaling NaN, both infinities */
-            after = _mm512_fmadd_ps(value, value, after);
+            const lanes in = lanes_up_to(width - i);
+            const vector value = a->normalizes ? load(x + i, in) / length : load(x + i, in);
+            odd += value - value;
+            after += value * value;
             store(out + i, value, in);
         }
-        const float norm = sqrtf(_mm512_reduce_add_ps(after));
+        const float norm = sqrtf(sum_of(after));
         const int has_length = a->normalizes ? fabsf(norm - 1.0f) <= a->tolerance : norm > 0.0f || a->may_be_zero;
-        a->is_valid[row] = !is_bad && has_length;
+        a->is_valid[row] = sum_of(odd) == 0.0f && has_length;
     }
 }

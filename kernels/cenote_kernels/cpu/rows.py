@@ -1,6 +1,6 @@
 """Operations on rows in one pass: norms and rotary embeddings between a decoder's products, and unit vectors.
 
-On a processor with AVX-512 it is `rows.c`, which computes in float32 and rounds once; elsewhere the references run.
+On a processor with kernels it is `rows.c`, which computes in float32 and rounds once; elsewhere the references run.
 """
 
 import ctypes

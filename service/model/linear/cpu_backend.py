@@ -3,23 +3,19 @@
 By what Linux says of it (its instructions, and who made it) and by what has been measured.
 """
 
-import os
 import platform
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import torch
 
 from cenote_kernels.cpu import attention as kernel
-from cenote_kernels.cpu.library import FORMATS, instructions, library, runs_on
+from cenote_kernels.cpu.library import FORMATS, chosen, runs_on
 from cenote_native import may_use
 from service.model.linear.bf16_gemm import Gemm, find_gemm
 from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 
 CPUINFO = Path("/proc/cpuinfo")
-WIDEST: Final = {"x86_64": "avx512", "amd64": "avx512", "aarch64": "neon", "arm64": "neon"}
-"""Instructions that kernels run by at best, by the machine's name in lower case."""
 
 
 def processor_words() -> frozenset[str]:
@@ -46,7 +42,7 @@ def packed_products(device: torch.device, dtype: torch.dtype) -> PackedProducts 
 
     Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which has tiles on some.
     """
-    if runs_on(dtype, device) and "AuthenticAMD" in processor_words():
+    if runs_on(dtype, device) and chosen().instructions == "avx512" and "AuthenticAMD" in processor_words():
         return NATIVE
     return ONEDNN if can_prepack_decoder(device, dtype) else None
 
@@ -110,21 +106,15 @@ def say_kernels(device: torch.device, dtype: torch.dtype, *, is_packed: bool) ->
     """
     if device.type != "cpu":
         return ""
-    runs, own = instructions(dtype, device), packed_products(device, dtype) if is_packed else None
+    runs = chosen().instructions if runs_on(dtype, device) else ""
+    own = packed_products(device, dtype) if is_packed else None
     others = "" if own is NATIVE else "oneDNN" if own is ONEDNN else "torch" if runs else ""
     why = _why_not_widest(dtype, runs)
     return f"{runs or 'torch'}{others and ', products by '}{others}{why and '; '}{why}"
 
 
 def _why_not_widest(dtype: torch.dtype, runs: str) -> str:
-    machine = platform.machine().lower()
-    widest, held = WIDEST.get(machine, ""), os.environ.get("ATEN_CPU_CAPABILITY")
-    if runs == widest:
-        return "" if runs else f"there are no kernels for {machine}"
+    _, instructions, why = chosen()
     if dtype not in FORMATS:
-        return f"not {widest}: kernels are for {' and '.join(FORMATS.values())}"
-    if library() is None:
-        return f"not {widest}: nothing is compiled; install a C compiler, then Cenote again"
-    if not may_use(widest):
-        return f"not {widest}: ATEN_CPU_CAPABILITY={held} holds the process back"
-    return f"not {widest}: this processor has none" + (" for bfloat16" if dtype == torch.bfloat16 else "")
+        return "kernels are for float32 and bfloat16"
+    return why if runs == instructions else ", ".join(filter(None, ["this processor has none for bfloat16", why]))
