@@ -24,6 +24,10 @@ $(VENV)/.check: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
 	@touch $@
 
+$(VENV)/.release: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@touch $@
+
 ##@ Serve
 
 .PHONY: serve
@@ -112,6 +116,14 @@ $(RAY)/.installed: tests/deploy/ray/requirements.txt $(VENV)/.test
 	@touch $@
 ray: $(RAY)/.installed ## two embedders on Ray Serve and a Ray Data job, on this machine alone (five minutes)
 	PYTHONPATH=$(CURDIR):$(CURDIR)/kernels:$(CURDIR)/deploy/ray $(RAY)/bin/python -m pytest tests/deploy/ray $(ARGS)
+
+.PHONY: dist
+dist: $(VENV)/.release ## build dist/: sdist, the wheel for this system and one of Python alone; nothing is uploaded
+	$(BIN)/python deploy/release.py dist
+
+.PHONY: release-check
+release-check: $(VENV)/.release ## build them, look at them as an index does, install each and serve from it (two minutes)
+	$(BIN)/python -m pytest tests/release $(ARGS)
 
 .PHONY: clean
 clean: ## remove the virtual environments, those of the clients and of the bench

@@ -36,6 +36,7 @@ RUN = {
     "docs/observability.md": "tests/journey/test_pages.py",
     "docs/ingest.md": "tests/journey/test_pages.py",
     "docs/stream.md": "tests/journey/test_recipes.py",
+    "docs/memory.md": "tests/journey/test_unnamed_models.py",
     "docs/proxies.md": "tests/deploy/proxies/proxy.py",
     "docs/recipes/instructions.md": "tests/journey/test_recipes.py",
     "docs/recipes/precomputed-features.md": "tests/journey/test_recipes.py",
@@ -73,9 +74,10 @@ WRITTEN = {page: text for page, text in PAGES.items() if page not in GENERATED}
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that GitHub makes of a page's headings."""
+    """The anchors that GitHub makes of a page's headings, and those that the page writes."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)"></a>', text))
 
 
 def exists(path: str, near: Path) -> bool:

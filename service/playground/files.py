@@ -1,7 +1,6 @@
-"""The files by path that the pages load, read once, with media type and ETag.
+"""The playground's files by path, read once, with media type and ETag.
 
-They are the playground's folder `page`, the reference's, and the built-in model's sample images. A request's path is
-looked up here, never on a disk.
+They are the folder `page` and the built-in model's sample images. A request's path is looked up here, never on a disk.
 """
 
 import hashlib
@@ -11,10 +10,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 PREFIX = "/playground/"
-"""Path of the files that the playground loads."""
-
-DOCS_PREFIX = "/docs/"
-"""Path of what the pages of the reference load besides."""
+"""Path of the files that the page loads."""
 
 PAGES_PATH = f"{PREFIX}pages"
 """Path where the page has the pages of a PDF rendered."""
@@ -55,10 +51,9 @@ def _read(file: Traversable) -> PageFile:
 
 
 def _found() -> Iterator[tuple[str, Traversable]]:
-    for package, prefix in (("service.playground", PREFIX), ("service.reference", DOCS_PREFIX)):
-        for file in (resources.files(package) / "page").iterdir():
-            if _ending(file.name) in MEDIA_TYPES:
-                yield prefix + file.name, file
+    for file in (resources.files("service.playground") / "page").iterdir():
+        if _ending(file.name) in MEDIA_TYPES:
+            yield PREFIX + file.name, file
     for file in (resources.files("service.model.builtin") / "samples").iterdir():
         yield f"{PREFIX}samples/{file.name}", file
 

@@ -19,6 +19,8 @@ def page_client(package: str, url: str, **names: Any) -> Any:
         url: stands where the page has its own address.
         names: what the line may use.
     """
-    (line,) = re.findall(rf"^\| `{re.escape(package)}` \|.*\| `([^`]+)` \|$", PAGE.read_text(), re.MULTILINE)
+    (line,) = re.findall(
+        rf"^\| <a id=\"[\w-]+\"></a>`{re.escape(package)}` \|.*\| `([^`]+)` \|$", PAGE.read_text(), re.MULTILINE
+    )
     assert ADDRESS in line
     return eval(line.replace(ADDRESS, url), names)

@@ -75,7 +75,8 @@ def test_the_examples_of_the_readme_compare_two_instructions_and_put_an_image_fi
         server.metric("cenote_vision_encodes_total"),
     )
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    cosine, *results = ran.stdout.splitlines()
+    loaf, loan, cosine, *results = ran.stdout.splitlines()
+    assert float(loaf.split()[0]) > float(loan.split()[0]) + 0.1
     assert -1 <= float(cosine) < 0.9
     assert results[0].startswith("1 "), "the image shows what the query says"
     assert len(results) == 3

@@ -1,6 +1,8 @@
 """`cenote serve` with nothing: a model of texts and the built-in ones, and which of them an unnamed request gets."""
 
 import hashlib
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import pytest
 
 from service.checkpoint import hub
 from service.checkpoint.hub import MINILM, UNNAMED, find_checkpoint, unnamed_models
-from tests.conftest import ROOT, LiveServer, image, image_part, plain_environ, until
+from tests.conftest import ROOT, LiveServer, children_of, image, image_part, plain_environ, until
 from tests.models.text.library import QUESTIONS, SENTENCES, SUBJECTS
 
 TEXT, IMAGES, PAIRS = UNNAMED
@@ -108,3 +110,18 @@ def test_questions_find_their_answers_without_a_name(unnamed: LiveServer) -> Non
     sentences, questions = unnamed.vectors({"input": SENTENCES}), unnamed.vectors({"input": QUESTIONS})
     best = (questions @ sentences.T).argmax(1)
     assert [SUBJECTS[place] for place in best] == list(dict.fromkeys(SUBJECTS))
+
+
+@pytest.mark.slow
+def test_the_flags_of_the_page_on_memory_fit_their_machine(start_server: Callable[..., LiveServer]) -> None:
+    page = (ROOT / "docs" / "memory.md").read_text()
+    (command,) = re.findall(r"^```sh\ncenote serve (.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert "a machine with 1 GiB" in page
+    server = start_server(*shlex.split(command.replace("\\\n", ""))).wait_until_ready()
+    for _ in range(4):
+        server.vectors({"input": [" ".join(SENTENCES[:8])] * 64, "truncate": "END"})
+    processes = [server.process.pid, *children_of(server.process.pid)]
+    held = [
+        int(re.findall(r"^Pss: +(\d+)", Path(f"/proc/{one}/smaps_rollup").read_text(), re.M)[0]) for one in processes
+    ]
+    assert sum(held) < 1 << 20, "KiB"
