@@ -40,15 +40,17 @@ ROUTES = (
 
 ROUTE_HANDLERS = (
     *(route.handler for route in ROUTES),
+    document.get_docs_page,
+    document.get_docs_search,
     document.get_llms_txt,
     playground.get_playground_file,
     playground.render_playground_pages,
 )
-"""All that the app answers: besides the operations what the playground's page loads and asks, and the index for
+"""All that the app answers: besides the operations what the pages load and ask, those below `/docs`, and the index for
 language models. No client calls those."""
 
 OPEN_PATHS = frozenset(path for handler in ROUTE_HANDLERS if OPEN in handler.opt for path in handler.paths)
-"""Paths that need no key: the probes, `/metrics`, and the playground, whose files are the same for everybody."""
+"""Paths that need no key: the probes, `/metrics`, and the pages with their files, which are the same for everybody."""
 
 LABELS = {
     path: handler.opt.get("label", path) for handler in ROUTE_HANDLERS for path in handler.paths if "{" not in path

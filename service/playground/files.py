@@ -1,6 +1,7 @@
-"""The playground's files by path, read once, with media type and ETag.
+"""The files by path that the pages load, read once, with media type and ETag.
 
-They are the folder `page` and the built-in model's sample images. A request's path is looked up here, never on a disk.
+They are the playground's folder `page`, the reference's, and the built-in model's sample images. A request's path is
+looked up here, never on a disk.
 """
 
 import hashlib
@@ -10,7 +11,10 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 PREFIX = "/playground/"
-"""Path of the files that the page loads."""
+"""Path of the files that the playground loads."""
+
+DOCS_PREFIX = "/docs/"
+"""Path of what the pages of the reference load besides."""
 
 PAGES_PATH = f"{PREFIX}pages"
 """Path where the page has the pages of a PDF rendered."""
@@ -51,9 +55,10 @@ def _read(file: Traversable) -> PageFile:
 
 
 def _found() -> Iterator[tuple[str, Traversable]]:
-    for file in (resources.files("service.playground") / "page").iterdir():
-        if _ending(file.name) in MEDIA_TYPES:
-            yield PREFIX + file.name, file
+    for package, prefix in (("service.playground", PREFIX), ("service.reference", DOCS_PREFIX)):
+        for file in (resources.files(package) / "page").iterdir():
+            if _ending(file.name) in MEDIA_TYPES:
+                yield prefix + file.name, file
     for file in (resources.files("service.model.builtin") / "samples").iterdir():
         yield f"{PREFIX}samples/{file.name}", file
 

@@ -1,4 +1,4 @@
-"""Writes the reference as Markdown: the body of the page `/docs`, a file, and the index `/llms.txt`."""
+"""Writes the reference as Markdown: what the pages below `/docs` hold, a file, and the index `/llms.txt`."""
 
 import ast
 import inspect
@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from schemas import limits
+from schemas import limits as protocol
 from service.reference.document import (
     Node,
     bounds,
     branches,
     document,
-    examples_of,
     groups,
     link,
     listed_types,
@@ -21,7 +20,7 @@ from service.reference.document import (
     type_of,
     words,
 )
-from service.reference.snippets import BASE_URL, json_literal, snippets
+from service.reference.snippets import BASE_URL, Snippet, json_literal, snippets
 from service.statuses import CODES, REASONS
 
 HEAD = (
@@ -69,31 +68,64 @@ def sections() -> Iterator[str]:
         for operation in some:
             yield from _operation(operation)
     yield "## Types"
+    yield from type_sections()
+    yield from codes("## ")
+    yield from limits("## ")
+
+
+def type_sections() -> Iterator[str]:
+    """Each type that is not the body or the answer of one operation, by name."""
     for name in listed_types():
         yield f"### {name}"
         yield from _type_body(name)
-    yield "## Error codes"
+
+
+def codes(level: str) -> Iterator[str]:
+    """The error codes; `level` begins the heading."""
+    yield f"{level}Error codes"
     yield "`code` of an error is one of these. Codes are added, never changed."
-    codes = ((f"`{code}`", str(status), text) for status, codes in CODES.items() for code, text in codes.items())
-    yield table(("Code", "Status", "Meaning"), codes)
-    yield "## Limits"
+    rows = ((f"`{code}`", str(status), text) for status, codes in CODES.items() for code, text in codes.items())
+    yield table(("Code", "Status", "Meaning"), rows)
+
+
+def limits(level: str) -> Iterator[str]:
+    """The limits of the protocol."""
+    yield f"{level}Limits"
     yield "What depends on the model is in `GET /v1/models`; what depends on the server is in `cenote serve --help`."
     yield table(("Limit", "Value", "Meaning"), _limits())
 
 
 def _limits() -> Iterator[tuple[str, str, str]]:
     """The numbers of `schemas.limits` with the docstring under each, which exists in the source alone."""
-    for statement, about in pairwise(ast.parse(inspect.getsource(limits)).body):
+    for statement, about in pairwise(ast.parse(inspect.getsource(protocol)).body):
         if isinstance(statement, ast.Assign) and isinstance(about, ast.Expr):
             name = ast.unparse(statement.targets[0])
-            yield f"`{name}`", f"{getattr(limits, name):,}", inspect.cleandoc(ast.literal_eval(about.value))
+            yield f"`{name}`", f"{getattr(protocol, name):,}", inspect.cleandoc(ast.literal_eval(about.value))
 
 
 def _operation(operation: Node) -> Iterator[str]:
-    answer = operation["responses"]["200"]
     yield f"### {operation['operationId']}"
     yield f"`{operation['method']} {operation['path']}`"
     yield f"{operation['summary']}. {operation['description']}".replace("?.", "?")
+    yield from operation_body(operation, _written_calls(operation))
+
+
+def _written_calls(operation: Node) -> Iterator[str]:
+    for _, title, code in calls(operation):
+        if title:
+            yield f"**{title}**"
+        yield from (folded(one.title, one.language, one.code, is_open=i == 0) for i, one in enumerate(code))
+
+
+def calls(operation: Node) -> Iterator[tuple[str, str, list[Snippet]]]:
+    """Each example of the request by name, with its title and its code; one without either where there is no body."""
+    for key, example in (request_of(operation).get("examples") or {"": {}}).items():
+        yield key, example.get("summary", ""), snippets(operation, example)
+
+
+def operation_body(operation: Node, written: Iterable[str]) -> Iterator[str]:
+    """What there is to say of an operation below its head; `written` are its calls."""
+    answer = operation["responses"]["200"]
     if parameters := operation.get("parameters"):
         yield "#### Parameters"
         rows = (_field(p["name"], {**p["schema"], **p}, is_required=p["required"]) for p in parameters)
@@ -102,11 +134,7 @@ def _operation(operation: Node) -> Iterator[str]:
         yield f"#### Body: {type_of(request)}"
         yield from _type_body(type_of(request))
     yield "#### Calls"
-    for example in examples_of(operation):
-        if example:
-            yield f"**{example['summary']}**"
-        for i, snippet in enumerate(snippets(operation, example)):
-            yield _folded(snippet.title, snippet.language, snippet.code, is_open=i == 0)
+    yield from written
     for media_type, content in answer["content"].items():
         name = type_of(content)
         yield f"#### Answer: {name or f'`{media_type}`'}"
@@ -133,10 +161,11 @@ def failure_row(status: int, name: str) -> tuple[str, str, str, str]:
 
 
 def _example(example: Node) -> str:
-    return _folded(f"Example: {example['summary']}", "json", json_literal(example["value"]))
+    return folded(f"Example: {example['summary']}", "json", json_literal(example["value"]))
 
 
-def _folded(title: str, language: str, code: str, *, is_open: bool = False) -> str:
+def folded(title: str, language: str, code: str, *, is_open: bool = False) -> str:
+    """A block of code below its title, which opens and closes it."""
     return (
         f"<details{' open' if is_open else ''}><summary>{title}</summary>\n\n```{language}\n{code}\n```\n\n</details>"
     )

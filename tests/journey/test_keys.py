@@ -79,7 +79,9 @@ def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> No
         assert locked.http.post("/v1/embeddings", json=GOOD, headers=headers).status_code == 200
     assert locked.http.post("/v2/embed", json={"texts": ["x"]}, headers=bearer(B)).status_code == 200
     assert locked.http.get("/v1/models", headers=bearer(A)).status_code == 200
-    assert locked.http.get("/docs", headers=bearer(A)).status_code == 200
+    assert [locked.http.get("/docs/embeddings", headers=headers).status_code for headers in ({}, bearer(A))] == [
+        200
+    ] * 2
     assert [locked.http.get("/llms.txt", headers=headers).status_code for headers in ({}, bearer(A))] == [401, 200]
 
 
@@ -127,19 +129,20 @@ def test_a_refused_body_is_not_waited_for_and_the_connection_survives(locked: Li
     assert ask(locked.http, A).status_code == 200
 
 
-def test_only_the_probes_metrics_and_the_playground_are_open(locked: LiveServer) -> None:
+def test_only_the_probes_metrics_and_the_pages_are_open(locked: LiveServer) -> None:
     """Of everything in the document, everything that is not in it, and every method."""
     paths = build()["paths"]
     inside = [path.replace("{model_id}", "builtin") for path in paths] + ["/playground/main.js", "/playground/pages"]
     near = ["/livez/", "//livez", "/livez/x", "/livezz", "/health/../v1/models", "/%6civez/x", "/metrics.json", "/none"]
     near += ["/playground", "/playground/", "/playground/main.js/", "/playground/../v1/models", "/playground/files.py"]
+    near += ["/docs/none", "/docs/", "/docs/files.py", "/llms.txt"]
     open_: set[str] = set()
     for path in [*inside, *near]:
         for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "TRACE", "PROPFIND"):
             answer = locked.http.request(method, path)
             if answer.status_code != 401:
                 open_.add(httpx.URL(path).path)
-    assert open_ == {"/livez", "/readyz", "/health", "/metrics", "/", "/playground/main.js"}
+    assert open_ == {"/livez", "/readyz", "/health", "/metrics", "/", "/docs", "/playground/main.js"}
 
 
 def test_a_tenant_never_meets_what_another_has_computed(locked: LiveServer) -> None:

@@ -168,22 +168,31 @@ def test_snippets_are_there_for_every_request_example() -> None:
     assert len(blocks("python")) > calls, "the SDKs' calls come on top"
 
 
-def test_the_page_is_served_under_its_policy(builtin: LiveServer) -> None:
-    answer = builtin.http.get("/docs")
-    assert answer.headers["content-type"].startswith("text/html")
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert answer.headers["x-content-type-options"] == "nosniff"
+def test_the_pages_are_served_under_their_policy(builtin: LiveServer) -> None:
+    for path in ("/docs", "/docs/embeddings", "/docs/types/"):
+        answer = builtin.http.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/html")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert builtin.http.get("/docs/none").status_code == 404
+    assert ["dimensions", "Vectors in OpenAI's form → body"] in [
+        one[:2] for one in builtin.http.get("/docs/search.json").json()
+    ]
 
 
-def test_the_pages_calls_are_to_its_own_server_and_name_its_model(server: LiveServer, bare_server: LiveServer) -> None:
+def test_the_pages_calls_are_to_their_own_server_and_name_its_model(
+    server: LiveServer, bare_server: LiveServer
+) -> None:
     for one, name in ((server, "builtin"), (bare_server, "checkpoint")):
-        page = one.http.get("/docs").text
+        page = one.http.get("/docs/embeddings").text
         assert BASE_URL not in page
         assert page.count(f"{one.url}/v1/embeddings") > 20
         assert f'"model"</span>: <span class=s>"{name}"' in page
-        assert f"{one.url}/v1/models/{name}" in page
-    assert '<span class=s>"builtin"</span>' not in page.split('id="listmodels">')[0]
-    assert "http://[2001:db8::1]:81/v1/" in server.http.get("/docs", headers={"host": "[2001:db8::1]:81"}).text
+        assert f"{one.url}/v1/models/{name}" in one.http.get("/docs/models").text
+    assert '<span class=s>"builtin"</span>' not in page
+    headers = {"host": "[2001:db8::1]:81"}
+    assert "http://[2001:db8::1]:81/v1/" in server.http.get("/docs/embeddings", headers=headers).text
 
 
 def test_the_index_for_language_models_is_plain_text_about_its_own_server(builtin: LiveServer) -> None:

@@ -4,35 +4,50 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
-PAGE = ROOT / "service" / "playground" / "page"
+PAGES = {
+    "playground": ROOT / "service" / "playground" / "page",
+    "docs": ROOT / "service" / "reference" / "page",
+}
+"""Folders by the path under which they are served: modules of the one import those of the other by it."""
 
 
-def check(config: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(HERE / "node_modules" / ".bin" / "tsc"), "--project", str(config)]
-    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The modules as they are served."""
+    for path, folder in PAGES.items():
+        shutil.copytree(folder, tmp_path / path)
+    shutil.copy(HERE / "tsconfig.json", tmp_path)
+    return tmp_path
 
 
-def test_the_types_hold() -> None:
-    ran = check(HERE / "tsconfig.json")
+def check(site: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(HERE / "node_modules" / ".bin" / "tsc"), "--project", str(site / "tsconfig.json")]
+    return subprocess.run(command, cwd=site, capture_output=True, text=True, check=False)
+
+
+def test_the_types_hold(site: Path) -> None:
+    ran = check(site)
     assert ran.returncode == 0, ran.stdout
 
 
-def test_a_wrong_type_would_be_found(tmp_path: Path) -> None:
-    shutil.copytree(PAGE, tmp_path / "page")
-    with (tmp_path / "page" / "sizes.js").open("a") as file:
-        file.write('\nbytesOf("64", "float");\n')
-    config = (HERE / "tsconfig.json").read_text().replace("../../service/playground/page", "page")
-    (tmp_path / "tsconfig.json").write_text(config)
-    ran = check(tmp_path / "tsconfig.json")
+@pytest.mark.parametrize(
+    ("file", "line"), [("playground/sizes.js", 'bytesOf("64", "float");'), ("docs/calls.js", "copyOf(1);")]
+)
+def test_a_wrong_type_would_be_found(site: Path, file: str, line: str) -> None:
+    with (site / file).open("a") as module:
+        module.write(f"\n{line}\n")
+    ran = check(site)
     assert ran.returncode != 0
-    assert "sizes.js" in ran.stdout
+    assert file in ran.stdout
 
 
 def test_nobody_opts_out_of_the_checker() -> None:
-    for path in PAGE.glob("*.js"):
+    for path in (path for folder in PAGES.values() for path in folder.glob("*.js")):
         text = path.read_text()
         assert not [word for word in ("@ts-ignore", "@ts-nocheck", "@ts-expect-error") if word in text], path.name
         assert len(text.splitlines()) <= 250, path.name

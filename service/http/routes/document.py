@@ -1,4 +1,6 @@
-"""`GET /openapi.json` and its SDK profile, byte for byte the committed files; `/docs` and `/llms.txt`."""
+"""`GET /openapi.json` and its SDK profile, byte for byte the committed files; the pages `/docs` and `/llms.txt`."""
+
+import asyncio
 
 from litestar import MediaType, Response
 
@@ -6,8 +8,9 @@ from service.errors import UnavailableError
 from service.front.serving.serving import serving_of
 from service.http.request import AnyRequest
 from service.http.route import page, read
+from service.playground.files import POLICY
 from service.reference.document import released
-from service.reference.page import base_url, own_llms_txt, own_page, policy
+from service.reference.pages import HOME, NAMES, SEARCH, base_url, own_llms_txt, own_page, search_index
 
 
 @read("/openapi.json")
@@ -22,21 +25,42 @@ async def get_openapi_sdk() -> Response[bytes]:
     return Response(released("openapi-sdk.json"), media_type=MediaType.JSON)
 
 
-@read("/docs", sync_to_thread=True)  # the first one is rendered, which must not hold up requests for vectors
+@read(HOME, sync_to_thread=True, exclude_from_auth=True)  # the first one is rendered, which must not hold up requests
 def get_docs(request: AnyRequest) -> Response[str]:
-    """The reference, as a page whose calls go to this server and name its model."""
+    """The first page of the reference."""
+    return _page(request, HOME)
+
+
+@read([f"{HOME}/{name}" for name in NAMES], exclude_from_auth=True, label=f"{HOME}/{{page}}")
+async def get_docs_page(request: AnyRequest) -> Response[str]:
+    """A page of the reference below it."""
+    return await asyncio.to_thread(_page, request, request.scope["path"].rstrip("/"))
+
+
+@read(SEARCH, sync_to_thread=True, exclude_from_auth=True)
+def get_docs_search(request: AnyRequest) -> Response[bytes]:
+    """What the search of these pages looks through."""
+    return Response(search_index(), media_type=MediaType.JSON, headers={"cache-control": "no-cache"})
+
+
+def _page(request: AnyRequest, path: str) -> Response[str]:
+    """A page whose calls go to this server and name its model.
+
+    Where there are keys it names none: a browser has no key to send with a page, so the pages are open to everybody.
+    """
+    serving = serving_of(request.app)
     try:
-        model = serving_of(request.app).main().model.name
+        model = "" if serving.keyring else serving.main().model.name
     except UnavailableError:  # it is still loading; the page is there all the same
         model = ""
     headers = {
-        "content-security-policy": policy(),
+        "content-security-policy": POLICY,
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
         "cache-control": "no-cache",  # another model, or another name of the server, is another page
     }
     url = base_url(request.scope["scheme"], request.headers.get("host", ""))
-    return Response(own_page(url, model), media_type=MediaType.HTML, headers=headers)
+    return Response(own_page(path, url, model), media_type=MediaType.HTML, headers=headers)
 
 
 @read("/llms.txt", sync_to_thread=True)  # as `/docs`
@@ -65,8 +89,9 @@ ROUTES = (
     page(
         get_docs,
         "getDocs",
-        "The reference, as a page",
-        "Every operation, field, error and limit, with calls to copy. Needs no script and no other host.",
+        "The reference, as pages",
+        "Every operation, field, error and limit, with calls to copy and to send; a page for each group is below it. "
+        "Needs no other host, and no script to be read. The pages are the same for everyone and need no key.",
         "text/html",
     ),
 )

@@ -35,8 +35,13 @@ export function hasKey() {
   return key !== "";
 }
 
+/** What carries the key. @returns {Record<string, string>} */
+export function authorization() {
+  return key ? { authorization: `Bearer ${key}` } : {};
+}
+
 /** The server's address as this page was reached, without a slash at its end. */
-export const BASE = new URL(".", document.baseURI).href.replace(/\/$/, "");
+export const BASE = new URL("..", import.meta.url).href.replace(/\/$/, "");
 
 /**
  * @param {string} path without a slash in front
@@ -46,7 +51,7 @@ export const BASE = new URL(".", document.baseURI).href.replace(/\/$/, "");
  */
 export async function ask(path, body) {
   const began = performance.now();
-  const headers = { ...(body ? { "content-type": "application/json" } : {}), ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  const headers = { ...(body ? { "content-type": "application/json" } : {}), ...authorization() };
   const options = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
   let response;
   let answer;

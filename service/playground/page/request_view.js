@@ -1,6 +1,7 @@
 /** The request to copy, one of those that were sent, in one of three languages. */
 
 import { BASE, hasKey } from "./api.js";
+import { copyButton } from "./clipboard.js";
 import { element } from "./element.js";
 import { curl, forTheScreen, python, typescript } from "./snippets.js";
 
@@ -28,7 +29,7 @@ export function drawRequest(place, label, choices, say, prefix = "") {
   which.append(...choices.map(({ name }, i) => element("option", { value: i }, name)));
   const tabs = LANGUAGES.map(([name], i) => tab(name, i));
   const code = element("pre", { id: `${prefix}code`, role: "tabpanel", tabindex: 0, "aria-label": "Code" });
-  const copy = element("button", { type: "button", id: `${prefix}copy`, onclick: () => void copyCode() }, "Copy");
+  const copy = copyButton(whole, { id: `${prefix}copy`, then: () => say(`Copied the request as ${LANGUAGES[language][0]}.`) });
   const list = element("div", { role: "tablist", "aria-label": "Language", onkeydown: (event) => turn(event) }, ...tabs);
   const choice = element("p", { class: "line", hidden: choices.length < 2 }, element("label", { for: `${prefix}which` }, label), which);
   place.replaceChildren(choice, element("div", { class: "bar-line" }, list, copy), code);
@@ -65,13 +66,6 @@ export function drawRequest(place, label, choices, say, prefix = "") {
     code.textContent = forTheScreen(whole());
   }
 
-  async function copyCode() {
-    await copyText(whole());
-    say(`Copied the request as ${LANGUAGES[language][0]}.`);
-    copy.textContent = "Copied";
-    setTimeout(() => (copy.textContent = "Copy"), 2000);
-  }
-
   write();
   return write;
 }
@@ -79,21 +73,4 @@ export function drawRequest(place, label, choices, say, prefix = "") {
 function note() {
   const shortened = "Images are shortened on the screen; the copied code has them in full and runs as it stands.";
   return hasKey() ? `${shortened} The key is read from the environment variable API_KEY.` : shortened;
-}
-
-/**
- * The clipboard is for pages of this machine and of https; on others an old command does it.
- * @param {string} text
- */
-async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const field = element("textarea", { class: "unseen", "aria-hidden": "true" });
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-  }
 }

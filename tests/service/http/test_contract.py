@@ -15,6 +15,7 @@ from service.http.route import Route
 from service.http.route_table import ROUTE_HANDLERS, ROUTES
 from service.openapi import build
 from service.playground.files import FILES, PAGES_PATH
+from service.reference.pages import SEARCH, pages
 from service.statuses import CODES
 from tests.conftest import ROOT, LiveServer
 
@@ -71,8 +72,8 @@ def send(server: LiveServer, route: Route, body: Any) -> httpx.Response:
 
 
 def test_the_apps_routes_are_the_documents() -> None:
-    """Except what the playground's page loads and asks, and the index for language models: no client calls them."""
-    others = {("GET", path) for path in (*FILES, "/llms.txt")} | {("POST", PAGES_PATH)}
+    """Except what pages load and ask, pages below `/docs`, and the index for language models: no client calls them."""
+    others = {("GET", path) for path in (*FILES, *pages(), SEARCH, "/llms.txt")} | {("POST", PAGES_PATH)}
     assert served() == {(route.method, route.path) for route in ROUTES} | others
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.reference.document import bounds, words
-from service.reference.page import highlight
+from service.reference.html import highlight
 from service.reference.snippets import WIDTH, json_literal, python_literal
 
 NUMBERS = {"type": "array", "items": {"type": "number"}}

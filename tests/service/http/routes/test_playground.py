@@ -1,19 +1,21 @@
 """The playground's files, without a browser: what they are, under which headers, and that none leads elsewhere."""
 
 import re
+from urllib.parse import urljoin
 
 import pytest
 
-from service.playground.files import FILES, PAGE, PREFIX
+from service.playground.files import DOCS_PREFIX, FILES, PAGE, PREFIX
 from tests.conftest import ROOT, LiveServer
 
 PATHS = ("/", *FILES)
 FOLDER = ROOT / "service" / "playground" / "page"
 
 
-def test_every_file_of_the_folder_is_served_and_no_other() -> None:
-    names = {path.name for path in FOLDER.iterdir()} - {"index.html", "types.d.ts"}
-    assert {path.removeprefix(PREFIX) for path in FILES if "/samples/" not in path} == names
+def test_every_file_of_the_folders_is_served_and_no_other() -> None:
+    names = {PREFIX + path.name for path in FOLDER.iterdir()} - {f"{PREFIX}index.html", f"{PREFIX}types.d.ts"}
+    names |= {DOCS_PREFIX + path.name for path in (ROOT / "service" / "reference" / "page").iterdir()}
+    assert {path for path in FILES if "/samples/" not in path} == names
     samples = {path.name for path in (ROOT / "service" / "model" / "builtin" / "samples").iterdir()}
     assert {path.removeprefix(f"{PREFIX}samples/") for path in FILES if "/samples/" in path} == samples
 
@@ -67,12 +69,13 @@ def test_nothing_is_inline_and_nothing_of_another_host_is_named() -> None:
 
 
 def test_every_module_and_sheet_that_is_named_is_there() -> None:
-    named = set(re.findall(r'(?:href|src)="(playground/[^"]+)"', PAGE.content.decode()))
+    named = {f"/{name}" for name in re.findall(r'(?:href|src)="(playground/[^"]+)"', PAGE.content.decode())}
+    named |= {f"{DOCS_PREFIX}{name}" for name in ("main.js", "docs.css")}
     modules = {path: file.content.decode() for path, file in FILES.items() if path.endswith(".js")}
     imported = {
-        f"playground/{name}"
-        for text in modules.values()
-        for name in re.findall(r'^import .* from "\./(.+)";$', text, re.M)
+        urljoin(path, name)
+        for path, text in modules.items()
+        for name in re.findall(r'^import .*"(\.+/.+)";$', text, re.M)
     }
-    assert {f"/{name}" for name in named | imported} <= set(FILES)
-    assert {path.removeprefix("/") for path in modules} == {name for name in named | imported if name.endswith(".js")}
+    assert named | imported <= set(FILES)
+    assert modules.keys() == {name for name in named | imported if name.endswith(".js")}

@@ -1,0 +1,37 @@
+/** Starts what scripts add to the pages of the reference. Without them everything can be read; this makes it quick. */
+
+import { startTheme } from "../playground/theme.js";
+import { startCalls } from "./calls.js";
+import { startSearch } from "./search.js";
+
+/**
+ * Links to the one page that the reference was, such as `/docs#createembedding`, lead on to where it stands now.
+ * On the first page a line with that id links there.
+ */
+function followOldLink() {
+  if (!document.querySelector("section.card") || location.hash.length < 2) return;
+  const link = document.getElementById(location.hash.slice(1))?.querySelector("a");
+  if (link) location.replace(link.href);
+}
+
+/** On a narrow screen the contents would fill it: they are opened when they are asked for. */
+function foldContents() {
+  const contents = document.querySelector(".contents details");
+  if (contents instanceof HTMLDetailsElement && matchMedia("(max-width: 60rem)").matches) contents.open = false;
+}
+
+/** Words cannot be seen in what is closed: what a link leads to is opened. */
+function openTarget() {
+  const closed = document.getElementById(location.hash.slice(1))?.closest("details");
+  if (closed) closed.open = true;
+}
+
+followOldLink();
+addEventListener("hashchange", followOldLink);
+addEventListener("hashchange", openTarget);
+foldContents();
+startTheme();
+document.getElementById("theme")?.removeAttribute("hidden");
+startCalls();
+startSearch();
+openTarget();
