@@ -18,6 +18,8 @@ import ray
 from ray.data.checkpoint import CheckpointConfig
 
 from cenote_ray.rows import RowEmbedder
+from service.settings.setting_sources import load_settings
+from service.settings.settings import SettingsError
 
 DEAD_LETTERS = "dead_letters.jsonl"
 EXIT_DEAD_LETTERS = 3
@@ -74,6 +76,35 @@ def embed_data_set(
     return write_dead_letters(target)
 
 
+def absolute(place: str) -> str:
+    """A place by its full path: Ray's workers have a working directory of their own. URIs stay as they are."""
+    return place if "://" in place else str(Path(place).absolute())
+
+
+def absolute_model(name: str, value: str) -> str:
+    """A setting, where a model's folder is named by its full path, likewise."""
+    return absolute(value) if name == "model" and Path(value).is_dir() else value
+
+
+def check_rows(source: str) -> None:
+    """Check that there is something to embed, before a cluster and engines are started; not of places by URI.
+
+    Raises:
+        ValueError: there is no such data set, or it has not the columns of one.
+    """
+    if "://" in source:
+        return
+    if not Path(source).exists():
+        raise ValueError(f"source {source}: no such file or folder")
+    try:
+        names = pads.dataset(source, format="parquet", exclude_invalid_files=True).schema.names
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ValueError(f"source {source}: {error}") from None
+    if "id" not in names or not {"text", "image"} & set(names):
+        columns = ", ".join(names) or "none"
+        raise ValueError(f"source {source}: got the columns {columns}, expected `id`, and `text` or `image` or both")
+
+
 def write_dead_letters(target: str) -> int:
     """Write a line for each row of the results that has no vector; returns their number."""
     found = pads.dataset(target, format="parquet", exclude_invalid_files=True)
@@ -95,14 +126,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dimensions", type=int, help="leading dimensions to keep")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the service")
     options = parser.parse_args(arguments)
-    settings = dict(one.partition("=")[::2] for one in options.set)
+    source, target, checkpoint = map(absolute, (options.source, options.target, options.checkpoint))
+    settings = {name: absolute_model(name, value) for name, _, value in (one.partition("=") for one in options.set)}
+    try:
+        check_rows(source)
+        load_settings(settings, os.environ)
+    except (ValueError, SettingsError) as error:
+        parser.error(str(error))
     if not ray.is_initialized():
         is_here = "RAY_ADDRESS" not in os.environ
         ray.init(**({"address": "local", "num_cpus": MIN_LOGICAL_CPUS + options.engines} if is_here else {}))
     num_dead = embed_data_set(
-        options.source,
-        options.target,
-        options.checkpoint,
+        source,
+        target,
+        checkpoint,
         settings,
         num_engines=options.engines,
         batch_size=options.batch_size,

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cenote_ray import bulk
 from tests.conftest import LiveServer, data_uri, image, image_part, text_part
 from tests.deploy.ray.cluster import ROOT, SETTINGS, descendants_of, plain_environ
 
@@ -61,8 +62,8 @@ def start(source: Path, folder: Path, log: Path) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "deploy" / "ray")))
     env = plain_environ() | {"PYTHONPATH": path, "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
     settings = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-    command = [sys.executable, "-m", "cenote_ray.bulk", str(source), str(folder / "out"), "--batch-size", "8"]
-    command += ["--checkpoint", str(folder / "done"), "--dimensions", "64"]
+    command = [sys.executable, "-m", "cenote_ray.bulk", str(source), "out", "--batch-size", "8"]
+    command += ["--checkpoint", "done", "--dimensions", "64"]  # below the working directory
     command += ["--rows-per-part", str(ROWS_PER_PART), *settings]
     with log.open("wb") as file:
         return subprocess.Popen(command, cwd=folder, env=env, stdout=file, stderr=file)
@@ -83,6 +84,40 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def results(folder: Path) -> list[dict[str, Any]]:
     files = sorted((folder / "out").glob("*.parquet"))
     return [one for file in files for one in pq.read_table(file).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "words"),
+    [
+        (None, (), "source {source}: no such file or folder"),
+        ({"id": ["a"], "words": ["b"]}, (), "got the columns id, words, expected `id`, and `text` or `image` or both"),
+        ({"id": ["a"], "text": ["b"]}, ("--set", "no_such=1"), "no_such"),
+    ],
+)
+def test_what_cannot_be_embedded_is_refused_before_anything_is_started(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: dict[str, list[str]] | None,
+    settings: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if columns is not None:
+        pq.write_table(pa.table(columns), "in.parquet")
+    with pytest.raises(SystemExit) as ended:
+        bulk.main(["in.parquet", "out", "--checkpoint", "done", *settings])
+    assert ended.value.code == 2
+    assert words.format(source=tmp_path / "in.parquet") in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ([] if columns is None else ["in.parquet"])
+
+
+def test_relative_places_are_those_of_whoever_starts_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    assert bulk.absolute("in") == str(tmp_path / "in")
+    assert bulk.absolute("s3://b/in") == "s3://b/in"
+    assert [bulk.absolute_model("model", one) for one in ("model", "builtin")] == [str(tmp_path / "model"), "builtin"]
 
 
 def test_a_killed_job_goes_on_and_every_row_ends_once(source: Path, plain: LiveServer, tmp_path: Path) -> None:
