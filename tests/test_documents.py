@@ -43,6 +43,7 @@ RUN = {
     "docs/recipes/retrieve-and-rerank.md": "tests/journey/test_retrieve_and_rerank.py",
     "docs/recipes/hybrid-search.md": "tests/journey/test_hybrid_labels.py",
     "docs/recipes/pdf-library.md": "tests/journey/test_recipes.py",
+    "docs/recipes/search-documents.md": "tests/journey/test_recipes.py",
     "docs/recipes/video-library.md": "tests/journey/test_recipes.py",
     "docs/recipes/langchain.md": "tests/clients/langchain_openai/test_recipe.py",
     "docs/recipes/llama-index.md": "tests/clients/llama_index/test_recipe.py",

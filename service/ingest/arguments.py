@@ -4,7 +4,7 @@ import argparse
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from service.ingest.files.source_file import PageContent
 from service.ingest.sinks.target import KINDS
@@ -36,8 +36,9 @@ class Options:
     text_field: str
     image_field: str
     glob: str
-    pages: PageContent
+    pages: PageContent | Literal["auto"]
     segment_s: float
+    chunk_tokens: int
     chunk_chars: int
     chunk_overlap: int
     late_chunking: bool
@@ -45,6 +46,8 @@ class Options:
     ledger: Path | None
     dead_letters: Path | None
     retry_failed: bool
+    update: bool
+    prune: bool
     max_errors: int
     concurrency: int
     batch_inputs: int
@@ -60,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         nargs="+",
-        help="folder of images, PDFs and videos; such files; .jsonl, .csv, .tsv or .parquet file; - for JSONL on stdin",
+        help="folder of documents, images, PDFs and videos; such files; .jsonl, .csv, .tsv or .parquet file; - for "
+        "JSONL on stdin",
     )
     parser.add_argument("--to", required=True, metavar="SINK", help=f"destination: {', '.join(KINDS.values())}")
     _add_server(parser.add_argument_group("the server"))
@@ -101,7 +105,9 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
     )
     _number(group, "--dimensions", 0, "length of the vectors (matryoshka)")
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
-    group.add_argument("--truncate", action="store_true", help="truncate texts that are too long, which fail otherwise")
+    group.add_argument(
+        "--truncate", action="store_true", help="cut texts that are too long, instead of splitting them into chunks"
+    )
 
 
 def _add_records(group: argparse._ArgumentGroup) -> None:
@@ -116,13 +122,14 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         "--glob",
         metavar="PATTERN",
         default="",
-        help="files of a folder, matched from the right (default: images, PDFs, videos)",
+        help="files of a folder, matched from the right (default: documents, images, PDFs, videos)",
     )
     group.add_argument(
         "--pages",
-        choices=get_args(PageContent),
-        default="image",
-        help="what is embedded of a PDF's page: its image, its text layer, or both as one input (default image)",
+        choices=("auto", *get_args(PageContent)),
+        default="auto",
+        help="what is embedded of a PDF's page: its image, its text layer, or both as one input (default auto: image, "
+        "or text where the model takes no images)",
     )
     group.add_argument(
         "--segment-s",
@@ -130,6 +137,13 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         default=0,
         metavar="S",
         help="split videos into segments of S seconds (default: a video is one item)",
+    )
+    _number(
+        group,
+        "--chunk-tokens",
+        0,
+        "split texts into chunks of at most N of the model's tokens (default: what is longer than the model reads; "
+        "documents from 512 on)",
     )
     _number(group, "--chunk-chars", 0, "split texts into chunks of at most N characters")
     _number(
@@ -156,6 +170,12 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         "--dead-letters", type=Path, metavar="FILE", help="items that failed (default: beside the sink, .dead.jsonl)"
     )
     group.add_argument("--retry-failed", action="store_true", help="retry items that failed in earlier runs")
+    group.add_argument(
+        "--update",
+        action="store_true",
+        help="embed again what has changed in the source, and replace it in the store; metadata alone are not embedded",
+    )
+    group.add_argument("--prune", action="store_true", help="take out of the store what the source has no more")
     _number(group, "--max-errors", MOST, "stop when more than N items have failed", least=0)
     _number(group, "--concurrency", 4, "concurrent requests (default 4)", most=1024)
     _number(group, "--batch-inputs", 64, "maximum inputs of a request (default 64)")
@@ -166,7 +186,7 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         type=_seconds,
         default=300.0,
         metavar="S",
-        help="stop when no request succeeds for S seconds (default 300)",
+        help="stop when the server or the store takes nothing for S seconds (default 300)",
     )
     group.add_argument("--json", action="store_true", help="progress as JSON lines on stdout")
 

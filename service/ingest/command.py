@@ -20,22 +20,26 @@ from service.ingest.ledger.ledger import Ledger
 from service.ingest.ledger.writing import TooManyFailuresError, Writer
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
-from service.ingest.progress import Progress, RunCounts, make_progress
+from service.ingest.plan import with_ids_of
+from service.ingest.progress import Failures, Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, ByteWindow
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
 from service.ingest.sending.media import NO_IMAGES
 from service.ingest.sending.sending import Sender
+from service.ingest.sending.tokens import TokenCounter
 from service.ingest.sinks import make_sink
+from service.ingest.sinks.patience import PatientSink
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
 from service.ingest.sources import file_kinds, open_source
-from service.ingest.sources.chunks import Chunks
+from service.ingest.sources.documents import Documents
 from service.ingest.sources.files import NamedFiles
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.video import VideoSegments
+from service.ingest.splitting import Splitting
 from service.ingest.vectors import DENSE_ALONE
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
@@ -52,6 +56,19 @@ class SignalledError(IngestError):
     """A signal stopped the run; outcomes so far are written."""
 
 
+class Readers:
+    """The processes that read files; they start when they are needed."""
+
+    def __init__(self) -> None:
+        self.pdfs, self.videos = PdfProcesses(), VideoProcesses()
+        self.documents = Documents()
+
+    def close(self) -> None:
+        """End them."""
+        for each in (self.pdfs, self.videos, self.documents):
+            each.close()
+
+
 def ingest(options: Options) -> int:
     """Run, report the end, and return the exit code."""
     counts = RunCounts()
@@ -62,8 +79,8 @@ def ingest(options: Options) -> int:
         print(f"cenote ingest: {error}", file=sys.stderr)
         return STOPPED
     try:
-        with closing(PdfProcesses()) as pdfs, closing(VideoProcesses()) as videos:
-            asyncio.run(_run(options, counts, progress, pdfs, videos))
+        with closing(Readers()) as readers:
+            asyncio.run(_run(options, counts, progress, readers))
     except TooManyFailuresError as error:
         code, why = TOO_MANY, str(error)
     except CommandLineError as error:
@@ -80,43 +97,75 @@ def ingest(options: Options) -> int:
     return code
 
 
-async def _run(
-    options: Options, counts: RunCounts, progress: Progress, pdfs: PdfProcesses, videos: VideoProcesses
-) -> None:
+async def _run(options: Options, counts: RunCounts, progress: Progress, readers: Readers) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
     _check_outputs(options, sink)
     _check_chunks(options)
-    kinds = file_kinds(PdfPages(pdfs, options.pages), VideoSegments(videos, options.segment_s))
-    texts = source = open_source(options, kinds)
-    if options.chunk_chars:
-        texts = Chunks(source, options.chunk_chars, options.chunk_overlap, late_chunking=options.late_chunking)
+    _check_changes(options, sink)
+    pages = PdfPages(readers.pdfs)
+    source = open_source(
+        options, file_kinds(pages, VideoSegments(readers.videos, options.segment_s), readers.documents)
+    )
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
-        plan, fingerprint = agreed.plan, agreed.fingerprint
-        _check_taken(options, source, agreed)
+        pages.content = agreed.plan.pages
+        _check_taken(source, options, agreed)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
-            ledger.agree(plan, target.identity, fingerprint)
-            probe = await probe_vector(client, agreed)
-            if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
-                if before := ledger.fact("probe"):
-                    check_probe(before, probe)
-                print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
-            if options.retry_failed:
-                ledger.forget_failures()
-            dead = DeadLetters(options.dead_letters or Path(f"{target.beside}.dead.jsonl"), ledger)
+            await _agree_with_ledger(ledger, client, agreed, target.identity)
+            dead = _dead_letters(ledger, options, options.dead_letters or Path(f"{target.beside}.dead.jsonl"))
             counts.failed = dead.num_items
-            chooser = Chooser(plan, options.instruction or [None], ledger, counts)
-            async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
-                await writer.open(agreed.layout)
-                ledger.made_by(plan, target.identity, fingerprint)
-                sender = Sender(client, agreed.form, agreed.bounds, counts, pdfs, videos)
-                async with _watched(texts, options, counts, progress, pause) as reading:
-                    window = ByteWindow(options.window_bytes)
-                    await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(
-                        options.concurrency
-                    )
+            plan = with_ids_of(agreed.plan, ledger.fact("plan"))
+            instructions: list[str | None] = [*options.instruction] or [None]
+            changes = {"updates": options.update, "sees": options.update or options.prune}
+            chooser = Chooser(plan, instructions, ledger, counts, **changes)
+            tokens = TokenCounter(client, agreed.model, agreed.max_tokens)
+            await tokens.leave_room(options.instruction)
+            splitting = Splitting(options, tokens, chooser, counts)
+            patient = PatientSink(sink, options.give_up_s)
+            try:
+                async with Writer(patient, ledger, dead, chooser, counts, options.max_errors) as writer:
+                    await writer.open(agreed.layout)
+                    ledger.made_by(plan, target.identity, agreed.fingerprint)
+                    await writer.end_removals()
+                    sender = Sender(client, agreed.form, agreed.bounds, counts, readers.pdfs, readers.videos)
+                    async with _watched(source, options, counts, progress, pause) as reading:
+                        window, batcher = ByteWindow(options.window_bytes), Batcher(agreed.bounds)
+                        pipeline = Pipeline(reading, splitting, chooser, batcher, sender, writer, window)
+                        await pipeline.run(options.concurrency)
+                        if changes["sees"] and not reading.was_stopped:
+                            await writer.remove_unseen(all_gone=options.prune)
+            finally:
+                progress.failures = Failures(str(dead.path), ledger.dead_by_code())
+
+
+async def _agree_with_ledger(ledger: Ledger, client: Client, agreed: Agreed, sink: str) -> None:
+    """Check that the run continues the one that made the ledger, and that the server gives vectors."""
+    ledger.agree(agreed.plan, sink, agreed.fingerprint)
+    probe = await probe_vector(client, agreed)
+    if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
+        if before := ledger.fact("probe"):
+            check_probe(before, probe)
+        print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
+
+
+def _dead_letters(ledger: Ledger, options: Options, path: Path) -> DeadLetters:
+    """The failures that this run leaves alone."""
+    if options.retry_failed:
+        ledger.forget_failures()
+    if options.update:
+        ledger.forget_changed()
+    return DeadLetters(path, ledger)
+
+
+def _check_changes(options: Options, sink: Sink) -> None:
+    """Refuse changes of what cannot be changed."""
+    flags = [flag for flag, is_set in (("--update", options.update), ("--prune", options.prune)) if is_set]
+    if flags and not sink.can_change:
+        raise CommandLineError(
+            f"{flags[0]}: got --to {options.to}, expected a store; nothing is taken out of a file, or replaced in it"
+        )
 
 
 def _check_outputs(options: Options, sink: Sink) -> None:
@@ -130,8 +179,10 @@ def _check_outputs(options: Options, sink: Sink) -> None:
 
 def _check_chunks(options: Options) -> None:
     """Refuse an overlap that no chunk could have, and late chunking of what it is not for."""
-    if options.late_chunking and not options.chunk_chars:
-        raise CommandLineError("--late-chunking: expected --chunk-chars too, got none")
+    if options.chunk_tokens and options.chunk_chars:
+        raise CommandLineError("--chunk-tokens: got --chunk-chars too, expected one of them")
+    if options.late_chunking and not options.chunk_chars and not options.chunk_tokens:
+        raise CommandLineError("--late-chunking: expected --chunk-chars or --chunk-tokens too, got neither")
     if options.late_chunking and options.chunk_overlap:
         raise CommandLineError(
             f"--chunk-overlap: got {options.chunk_overlap} with --late-chunking; there each chunk knows the one before"
@@ -143,7 +194,7 @@ def _check_chunks(options: Options) -> None:
         raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")
 
 
-def _check_taken(options: Options, source: OpenSource, agreed: Agreed) -> None:
+def _check_taken(source: OpenSource, options: Options, agreed: Agreed) -> None:
     """Refuse files of which the model could take nothing."""
     takes_pages = agreed.bounds.max_pixels or agreed.plan.pages == "text"
     if not isinstance(source, NamedFiles):

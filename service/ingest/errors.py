@@ -7,9 +7,29 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+PASSING_CODES = frozenset(
+    {
+        "cache_miss",  # uuid of an image whose first ask failed; the retry sends the image again
+        "deadline_exceeded",
+        "engine_restarting",
+        "internal_error",
+        "media_fetch_failed",
+        "model_loading",
+        "out_of_memory",
+        "overloaded",
+        "rate_limit_exceeded",
+        "server_draining",
+    }
+)
+"""Codes of single inputs that are worth a retry."""
+
 
 class IngestError(Exception):
     """The run cannot start or continue. What was written stays, and the next run resumes from it."""
+
+
+class StoreDownError(IngestError):
+    """A store does not answer now; it may later, and a write is then repeated."""
 
 
 class CommandLineError(IngestError):

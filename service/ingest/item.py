@@ -21,6 +21,19 @@ VERSION_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Part of a document from a heading to the next, or what is before the first one.
+
+    Attributes:
+        start: where it begins in the text, in characters.
+        headings: those that it stands under, the outermost first.
+    """
+
+    start: int
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LateChunk:
     """A chunk whose vector is made from a text as a whole, by late chunking.
 
@@ -45,6 +58,9 @@ class SourceItem:
         num_bytes: approximate size in memory and in a request.
         stamp: modification time of the file that holds image or video; empty without a file.
         late: of a chunk under `--late-chunking`.
+        content: digest of what the vectors depend on, without metadata; empty where `version` and the file tell alone.
+        root: file or record that it is a part of; empty of a whole one.
+        sections: of a document, in order; other texts have none.
     """
 
     id: str
@@ -55,14 +71,28 @@ class SourceItem:
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
     late: LateChunk | None = None
+    content: bytes = b""
+    root: str = ""
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def is_document(self) -> bool:
+        """True if its text is that of a file."""
+        return bool(self.sections)
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that is not a valid item, and why; `id` is its position when it has no usable id."""
+    """A record that is not a valid item, and why.
+
+    Attributes:
+        id: its position when it has no usable id.
+        root: the file that it is a part of; empty of a whole one.
+    """
 
     id: str
     reason: FailureReason
+    root: str = ""
 
 
 class OpenSource(Protocol):
@@ -92,6 +122,14 @@ class Point:
 
     ask: Ask
     vectors: Vectors
+    version: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """A point in the sink whose vectors stay, while other metadata are written; `version` as in `Point`."""
+
+    ask: Ask
     version: bytes
 
 

@@ -1,7 +1,7 @@
 """One run: source, chooser, batcher, senders and writer, with bounded queues between them.
 
-    source ─► choose ─► batch ─► window ─► senders ─► writer ─► sink, then ledger
-    (thread)  (ledger)           (bytes)   (HTTP)     (thread)
+    source ─► split ──► choose ─► batch ─► window ─► senders ─► writer ─► sink, then ledger
+    (thread)  (tokens)  (ledger)           (bytes)   (HTTP)     (thread)
 
 A slow stage holds up the stages before it, so nothing accumulates.
 """
@@ -17,6 +17,7 @@ from service.ingest.progress import Progress, RunCounts
 from service.ingest.sending.batching import AskBatch, Batcher, ByteWindow
 from service.ingest.sending.sending import Sender
 from service.ingest.source_reader import SourceReader
+from service.ingest.splitting import Splitting
 
 LINGER_S = 0.2
 """Time that a partial batch waits for a slow source before it is sent."""
@@ -28,6 +29,7 @@ class Pipeline:
     """The stages of one run."""
 
     reading: SourceReader
+    splitting: Splitting
     chooser: Chooser
     batcher: Batcher
     sender: Sender
@@ -57,10 +59,11 @@ class Pipeline:
         """Turn items into batches until the source ends."""
         wait_s = None
         while (read := await self.reading.take(wait_s)) is not None:
-            chosen, failures = await self.chooser.choose(read)
-            if failures:
-                await self.writer.put(failures)
-            for asks in chosen:
+            chosen = await self.chooser.choose(await self.splitting.split(read))
+            for landing in (chosen.failures, chosen.relabelled):
+                if landing:
+                    await self.writer.put(landing)
+            for asks in chosen.asks:
                 await self._queue(self.batcher.add(asks))
             if not read:
                 await self._queue(self.batcher.flush())

@@ -19,6 +19,7 @@ LEFT_OUT = {
     "pages": "image",
     "chunk_chars": None,
     "chunk_overlap": 0,
+    "chunk_tokens": None,
     "late_chunking": False,
     "segment_s": None,
 }
@@ -26,9 +27,11 @@ LEFT_OUT = {
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Every field changes vectors, so a ledger of another plan cannot be resumed.
+    """Every field but `truncate` changes vectors, so a ledger of another plan cannot be resumed.
 
-    A default stays out of the plan's JSON, and so ids of points are those of versions that lacked the field.
+    A default stays out of the plan's JSON, and so ids of points are those of versions that lacked the field. `truncate`
+    is a part of the ids alone: that of the run that made the ledger, of older versions. A text that fits has the same
+    vector either way.
     """
 
     model: str
@@ -46,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     chunk_chars: int = 0
     chunk_overlap: int = 0
     late_chunking: bool = False
+    chunk_tokens: int = 0
     segment_s: float = 0  # an integer: msgspec leaves out what is the very default, and no other 0.0 is
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
@@ -77,11 +81,12 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
         normalize=bool(card["normalize"]) and not options.raw,
         min_pixels=card["min_pixels"],
         max_pixels=card["max_pixels"],
-        truncate=options.truncate,
+        truncate=False,
         outputs=outputs,
-        pages=options.pages,
+        pages=options.pages if options.pages != "auto" else "image" if card["max_pixels"] else "text",
         chunk_chars=options.chunk_chars,
         chunk_overlap=options.chunk_overlap,
+        chunk_tokens=options.chunk_tokens,
         late_chunking=options.late_chunking,
         segment_s=options.segment_s,
     )
@@ -93,11 +98,21 @@ def make_layout(card: dict[str, Any], plan: Plan) -> Layout:
     return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions") or 0, by_dot)
 
 
+def with_ids_of(plan: Plan, ledger: bytes | None) -> Plan:
+    """The plan under which points have the ids that they have in a ledger, by the plan that is in it."""
+    return plan if ledger is None else msgspec.structs.replace(plan, truncate=_fields(ledger).get("truncate") is True)
+
+
 def differences(old: bytes, new: Plan) -> list[str]:
     """Fields that differ from the ledger's plan, as phrases: `dimensions was 256 and is 64`."""
-    before, now = (LEFT_OUT | msgspec.json.decode(one) for one in (old, msgspec.json.encode(new)))
+    before, now = (LEFT_OUT | _fields(one) for one in (old, msgspec.json.encode(new)))
     return [
         f"{name} was {msgspec.json.encode(before.get(name)).decode()} and is {msgspec.json.encode(value).decode()}"
         for name, value in now.items()
-        if before.get(name) != value
+        if before.get(name) != value and name != "truncate"
     ]
+
+
+def _fields(plan: bytes) -> dict[str, Any]:
+    """The fields of a plan's JSON, which may be of another version."""
+    return msgspec.json.decode(plan, type=dict[str, Any])

@@ -3,12 +3,13 @@
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
 
-from service.ingest.errors import load
+from service.ingest.errors import PASSING_CODES, load
 
 RATE_WINDOW_S = 15.0
 """Window of the rate."""
@@ -23,6 +24,8 @@ class RunCounts:
         already: vectors written by earlier runs.
         repeated: vectors of this run that occur again in the source.
         failed: items in the dead-letter file, those of earlier runs included.
+        relabelled: vectors that stayed, while other metadata were written.
+        pruned: vectors that were taken out of the store.
         hits: images whose features the server had cached.
         waited_s: seconds of pauses, asked for by the server or by backoff.
         total: approximate number of vectors of the source; None if unknown.
@@ -32,6 +35,8 @@ class RunCounts:
     already: int = 0
     repeated: int = 0
     failed: int = 0
+    relabelled: int = 0
+    pruned: int = 0
     hits: int = 0
     misses: int = 0
     waited_s: float = 0.0
@@ -69,13 +74,43 @@ class PointRate:
         return rate, max(0, self._counts.total - self._counts.points - self._counts.needless) / rate
 
 
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The dead letters at the end of a run: where they are, and the number of items by code, the largest first."""
+
+    path: str
+    by_code: Mapping[str, int]
+
+    def __str__(self) -> str:
+        """Their numbers, the file, and the flags that would help."""
+        numbers = ", ".join(f"{number} {code}" for code, number in self.by_code.items())
+        hints = dict.fromkeys(HINTS[code] for code in self.by_code if code in HINTS)
+        return "; ".join([f"{numbers}: see {self.path}", *hints])
+
+
+NO_FAILURES = Failures("", {})
+AGAIN = "--retry-failed tries those again that may pass"
+HINTS = {
+    "context_length_exceeded": "--retry-failed --truncate cuts what is too long",
+    "content_changed": "--update replaces what has changed, in a store",
+    "unsupported_modality": "--glob '*.md', for example, leaves out files that the model does not take",
+    **dict.fromkeys(sorted({*PASSING_CODES, "connection_lost", "unreadable_file"}), AGAIN),
+}
+"""What helps against failures of a code."""
+
+
 class Progress:
-    """One line on stderr, at the end: the output where nobody watches, and the base of the others."""
+    """One line on stderr, at the end: the output where nobody watches, and the base of the others.
+
+    Attributes:
+        failures: what the end says of them.
+    """
 
     def __init__(self, counts: RunCounts) -> None:
         self._counts = counts
         self._rate = PointRate(counts)
         self._has_begun = False
+        self.failures = NO_FAILURES
 
     def tell(self) -> None:
         """Show the progress: here, remember that the run has started."""
@@ -90,10 +125,14 @@ class Progress:
                 f"{counts.points} vectors written in {self._rate.elapsed_s:.1f} s ({rate:.1f} a second)",
                 f"{counts.already} were there",
                 *([f"{counts.repeated} came again"] if counts.repeated else []),
+                *([f"{counts.relabelled} got other metadata"] if counts.relabelled else []),
+                *([f"{counts.pruned} were taken out"] if counts.pruned else []),
                 f"{counts.failed} items failed",
                 f"cache {counts.hits} hits, {counts.misses} misses",
             ]
             print(f"cenote ingest: {'; '.join(parts)}", file=sys.stderr)
+        if self.failures.by_code:
+            print(f"cenote ingest: {self.failures}", file=sys.stderr)
         if why:
             print(f"cenote ingest: {why}", file=sys.stderr)
 
@@ -109,7 +148,8 @@ class JsonProgress(Progress):
     def end(self, code: int, why: str) -> None:
         """The last line."""
         rate = self._counts.points / max(self._rate.elapsed_s, 1e-3)
-        self._print({"event": "end", "exit_code": code, "why": why}, rate)
+        failures = {"dead_letters": self.failures.path, "failed_by_code": self.failures.by_code}
+        self._print({"event": "end", "exit_code": code, "why": why} | failures, rate)
 
     def _print(self, fields: dict[str, Any], rate: float, eta_s: float | None = None) -> None:
         numbers = {"elapsed_s": round(self._rate.elapsed_s, 3), "rate": round(rate, 3), "eta_s": eta_s}

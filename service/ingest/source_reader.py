@@ -32,6 +32,11 @@ class SourceReader:
         self._error: Exception | None = None
         threading.Thread(target=self._read, name="source", daemon=True).start()
 
+    @property
+    def was_stopped(self) -> bool:
+        """True if the source may have more than was read."""
+        return self._stopped
+
     def stop(self) -> None:
         """Stop reading; items already read are still delivered."""
         with self._room:

@@ -4,6 +4,8 @@ A process that an image has taken over can write what it likes on its socket, an
 image, the arena or a key, and what it says is bounded before it is read.
 """
 
+from typing import Literal
+
 import msgspec
 
 from service.media.audio.audio_file import AudioContainer, AudioInfo
@@ -84,6 +86,55 @@ class PageTask(msgspec.Struct, frozen=True, kw_only=True):
     """Height and width of the pixels wanted."""
     framing: Framing = Framing(())
     """The resize."""
+
+
+DocumentForm = Literal["text", "markdown", "html", "docx"]
+"""How a document is written."""
+
+
+class DocumentTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A document to read; front to worker. It is answered by a `DocumentHead`; a task without a file gets the text."""
+
+    encoded: bytes
+    """Empty for the file of the last task."""
+    form: DocumentForm = "text"
+
+
+class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
+    """The text of a document; worker to front, in msgpack."""
+
+    text: str
+    headings: list[tuple[int, int, str]]
+    """Of each, where it begins in the text, in characters, its level from 1, and its words."""
+
+
+class DocumentHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be had of a document; worker to front, in `HEAD_BYTES` bytes of msgpack, filled up with NUL."""
+
+    num_bytes: int
+    """Of its text and headings; 0 where it is not read."""
+    reason: str = ""
+    """Why it is not read."""
+
+    @classmethod
+    def packed(cls, num_bytes: int, reason: str) -> bytes:
+        """A head as it is sent."""
+        return msgspec.msgpack.encode(cls(num_bytes=num_bytes, reason=reason[: HEAD_BYTES // 8])).ljust(
+            HEAD_BYTES, b"\0"
+        )
+
+    @classmethod
+    def unpacked(cls, sent: bytes) -> "DocumentHead":
+        """A head that was sent.
+
+        Raises:
+            msgspec.MsgspecError: it is none.
+        """
+        return msgspec.msgpack.decode(sent.rstrip(b"\0"), type=cls)
+
+
+HEAD_BYTES = 1024
+"""Of a `DocumentHead`."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):

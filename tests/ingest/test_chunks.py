@@ -8,7 +8,7 @@ import pytest
 
 from service.ingest.item import BadRecord, SourceItem
 from service.ingest.sources import chunks
-from service.ingest.sources.chunks import SECTION_CHARS, Chunks, _sections
+from service.ingest.sources.chunks import SECTION_CHARS, _long_sections, chunk_items, cut_by_chars
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.program import Program, lines
 from tests.ingest.test_records import opened
@@ -26,7 +26,13 @@ TEXT = "".join(
 def split(folder: Path, *records: dict[str, object], overlap: int = 0) -> list[SourceItem | BadRecord]:
     path = folder / "in.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return list(Chunks(opened(path), 200, overlap).items())
+    split: list[SourceItem | BadRecord] = []
+    for item in opened(path).items():
+        if isinstance(item, BadRecord) or item.media is not None or item.text is None:
+            split.append(item)
+        else:
+            split += chunk_items(item, cut_by_chars(item.text, 200, overlap) or [(0, item.text)])
+    return split
 
 
 @pytest.mark.parametrize("overlap", [0, 80])
@@ -69,7 +75,7 @@ def test_short_texts_are_one_chunk_and_other_items_are_as_they_were(tmp_path: Pa
 
 @pytest.mark.parametrize("text", [TEXT * 24, "x" * 120_000, "word " * 30_000, "line\n" * 30_000])
 def test_the_splitter_gets_a_long_text_in_sections(text: str) -> None:
-    sections = list(_sections(text))
+    sections = list(_long_sections(text))
     assert "".join(section for _, section in sections) == text
     assert all(text[start : start + len(section)] == section for start, section in sections)
     assert 3 <= len(sections) <= 4

@@ -130,12 +130,14 @@ def test_one_forward_gives_all_of_them(m3: LiveServer, source: Path, tmp_path: P
 
 def test_an_item_that_fails_is_a_dead_letter_and_the_others_are_written(m3: LiveServer, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps({"id": n, "text": t}) + "\n" for n, t in enumerate(["a", "x " * 900, "b"])))
+    (tmp_path / "a.png").write_bytes(b"x")
+    records = ({"id": 0, "text": "a"}, {"id": 1, "image": "a.png"}, {"id": 2, "text": "b"})
+    source.write_text("".join(json.dumps(record) + "\n" for record in records))
     end = Program(source, "--to", tmp_path / "out.jsonl", "--outputs", "multi,sparse", "--server", m3.url).end(3)
     assert (end["points"], end["failed"]) == (2, 1)
     letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert list(letters) == ["1"]
-    assert letters["1"]["code"] == "context_length_exceeded"
+    assert letters["1"]["code"] == "unsupported_modality"
     assert all(list(line)[-2:] == ["sparse", "multi"] for line in lines(tmp_path / "out.jsonl")), (
         "in the order of columns"
     )

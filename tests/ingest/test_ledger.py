@@ -44,7 +44,8 @@ class Run:
             ledger.made_by(PLAN, "sink", "print")
             chooser = Chooser(PLAN, instructions or [None], ledger, self.counts)
             read = list(Folder(folder, "", {}).items())
-            self.chosen, self.failures = asyncio.run(chooser.choose([*read, *read]))
+            chosen = asyncio.run(chooser.choose([*read, *read]))
+            self.chosen, self.failures = chosen.asks, chosen.failures
             contents = {ask.item.id: digest(folder / ask.item.id) for group in self.chosen for ask in group}
             asks = [ask for group in self.chosen for ask in group]
             ledger.mark([Point(ask, Vectors(), version_of(ask.item, contents[ask.item.id])) for ask in asks], 0)
@@ -150,8 +151,8 @@ def test_items_that_failed_are_counted_and_not_their_lines(tmp_path: Path, folde
     with closing(Ledger(tmp_path / "ledger")) as ledger:
         dead = DeadLetters(tmp_path / "dead.jsonl", ledger)
         chooser = Chooser(PLAN, ["x", "y"], ledger, RunCounts())
-        chosen, _ = asyncio.run(chooser.choose(list(Folder(folder, "", {}).items())))
-        for ask in (ask for group in chosen for ask in group):
+        chosen = asyncio.run(chooser.choose(list(Folder(folder, "", {}).items())))
+        for ask in (ask for group in chosen.asks for ask in group):
             dead.add([FailedAsk(ask, FailureReason("media_undecodable", "it is none"))])
         assert dead.num_items == 2
         assert len((tmp_path / "dead.jsonl").read_text().splitlines()) == 4

@@ -90,7 +90,7 @@ def test_what_cannot_be_read_has_a_reason(tmp_path: Path, monkeypatch: pytest.Mo
     if content is not None:
         (tmp_path / "a.pdf").write_bytes(content)
     with closing(PdfProcesses()) as processes:
-        (bad,) = PdfPages(processes, "image").items(tmp_path / "a.pdf", "a.pdf")
+        (bad,) = PdfPages(processes).items(tmp_path / "a.pdf", "a.pdf")
     assert not isinstance(bad, SourceItem)
     assert (bad.id, bad.reason.code) == ("a.pdf", code)
     assert "a.pdf" in bad.reason.message
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_has_a_reason(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_model_without_images_is_told_of_texts(tmp_path: Path) -> None:
     file = written(tmp_path, pdf(1))
     with closing(PdfProcesses()) as processes:
-        (item,) = PdfPages(processes, "image").items(file.path, file.name)
+        (item,) = PdfPages(processes).items(file.path, file.name)
         assert isinstance(item, SourceItem)
         assert isinstance(item.media, PageImage)
         with pytest.raises(FileError, match="--pages text"):
@@ -127,7 +127,7 @@ def test_pages_are_counted_and_beyond_a_size_estimated(tmp_path: Path, monkeypat
     paths = [written(tmp_path, pdf(3), f"{i}.pdf").path for i in range(4)]
     bad = written(tmp_path, b"PK", "bad.pdf").path
     with closing(PdfProcesses()) as processes:
-        pages = PdfPages(processes, "image")
+        pages = PdfPages(processes)
         assert pages.count([*paths, bad, tmp_path / "gone.pdf"]) == 14
         monkeypatch.setattr("service.ingest.sources.pdf.PdfPages.counted_bytes", 2 * paths[0].stat().st_size)
         assert pages.count(paths) == 12

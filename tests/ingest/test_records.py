@@ -19,12 +19,13 @@ from service.ingest.files.video_process import VideoProcesses
 from service.ingest.item import BadRecord, OpenSource, SourceItem
 from service.ingest.sending.media import ImageLoader
 from service.ingest.sources import file_kinds, open_source
+from service.ingest.sources.documents import Documents
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
 from service.ingest.sources.video import VideoSegments
 
-KINDS = file_kinds(PdfPages(PdfProcesses(), "image"), VideoSegments(VideoProcesses(), 0))
+KINDS = file_kinds(PdfPages(PdfProcesses()), VideoSegments(VideoProcesses(), 0), Documents())
 
 
 def opened(*paths: Path | str, **flags: str) -> OpenSource:
@@ -92,7 +93,7 @@ def test_a_folder_takes_images_by_suffix_in_the_order_of_names_or_by_pattern(tmp
     for name in ("b/2.JPG", "b/1.png", "a.webp", "notes.txt", "b/c/3.gif"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
-    assert [item.id for item in items(tmp_path)] == ["a.webp", "b/1.png", "b/2.JPG", "b/c/3.gif"]
+    assert [item.id for item in items(tmp_path)] == ["a.webp", "notes.txt", "b/1.png", "b/2.JPG", "b/c/3.gif"]
     assert [item.id for item in items(tmp_path, glob="*.txt")] == ["notes.txt"]
     (tmp_path / os.fsdecode(b"\xff.png")).write_bytes(b"x")
     (bad,) = [item for item in items(tmp_path) if isinstance(item, BadRecord)]
@@ -145,9 +146,9 @@ def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) ->
     assert all(isinstance(item, SourceItem) for item in everywhere)
 
 
-@pytest.mark.parametrize("name", ["in.txt", "in", "nowhere.jsonl"])
+@pytest.mark.parametrize("name", ["in.rst", "in", "nowhere.jsonl"])
 def test_what_is_no_source_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "in.txt").touch()
+    (tmp_path / "in.rst").touch()
     (tmp_path / "in").touch()
     with pytest.raises(IngestError, match="SOURCE"):
         opened(tmp_path / name)
@@ -165,8 +166,8 @@ def test_numbers_that_stores_cannot_hold_are_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ("in.jsonl", "expected one, or PDFs and videos alone"),
-        (".", "expected one, or PDFs and videos alone"),
+        ("in.jsonl", "expected one, or documents, PDFs and videos alone"),
+        (".", "expected one, or documents, PDFs and videos alone"),
         ("nowhere.mp4", "SOURCE nowhere.mp4: no such file"),
     ],
 )

@@ -219,7 +219,7 @@ def test_a_video_in_requests_of_every_kind_of_vector_is_the_same(builtin: LiveSe
     (tmp_path / "a.webm").write_bytes(FILES["a/short.webm"])
     card = builtin.http.get("/v1/models/builtin").json()
     plan = msgspec.structs.replace(PLAN, dimensions=card["dimensions"])
-    form = EveryKind(card["id"], plan)
+    form = EveryKind(card["id"], plan, truncate=False)
     with closing(VideoProcesses()) as processes:
         (item,) = VideoSegments(processes, 0).items(tmp_path / "a.webm", "a.webm")
         assert isinstance(item, SourceItem)

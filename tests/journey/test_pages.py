@@ -137,9 +137,9 @@ STAGES = ("body_ms", "decode_ms", "prepare_ms", "media_ms", "engine_ms", "write_
 
 def test_a_folder_is_ingested_and_its_dead_letters_are_as_on_the_page(tmp_path: Path) -> None:
     (block,) = blocks("docs/ingest.md", "sh")
-    segment, chunk, dead_letter, progress = (json.loads(block) for block in blocks("docs/ingest.md", "json"))
+    document, segment, chunk, dead_letter, progress = (json.loads(block) for block in blocks("docs/ingest.md", "json"))
     assert set(segment) == SEGMENT_KEYS
-    assert set(chunk) == CHUNK_KEYS
+    assert set(chunk) == set(document["chunk"]) == CHUNK_KEYS
     install, gallery, ingest = block.split("\n", 2)
     assert "pip install -e '.[qdrant]'" in install
     shell(gallery, tmp_path)

@@ -102,6 +102,15 @@ class Client:
             )
         return answer
 
+    async def ask(self, path: str, body: bytes) -> httpx.Response:
+        """The answer to a question that makes no vector.
+
+        Raises:
+            RefusedError: the server refuses it.
+            IngestError: the server answers nothing.
+        """
+        return await self._ask("POST", path, body, may_blame=False)
+
     async def until_healthy(self) -> None:
         """Wait until the server answers a request that it answered before, for instance after an engine's restart.
 

@@ -50,14 +50,14 @@ class Conversations:
 
     path = "/v1/embeddings"
 
-    def __init__(self, model: str, plan: Plan) -> None:
+    def __init__(self, model: str, plan: Plan, *, truncate: bool) -> None:
         self._dimensions = plan.dimensions
         self._settings: dict[str, Any] = {
             "model": model,
             "dimensions": plan.dimensions,
             "normalize": plan.normalize,
             "encoding_format": "base64",
-        } | ({"truncate_prompt_tokens": -1} if plan.truncate else {})
+        } | ({"truncate_prompt_tokens": -1} if truncate else {})
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
         """One request, whatever the instructions; of videos one for each, since each holds all frames."""

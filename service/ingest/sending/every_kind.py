@@ -48,13 +48,13 @@ class EveryKind:
 
     path = "/v2/embed"
 
-    def __init__(self, model: str, plan: Plan) -> None:
+    def __init__(self, model: str, plan: Plan, *, truncate: bool) -> None:
         self._plan = plan
         self._settings: dict[str, Any] = {
             "model": model,
             "output_dimension": plan.dimensions,
             "embedding_types": [TYPES[kind] for kind in plan.outputs],
-            "truncate": "END" if plan.truncate else "NONE",
+            "truncate": "END" if truncate else "NONE",
             "on_error": "per_item",
         }
 

@@ -22,6 +22,8 @@ BODY_SLACK_BYTES = 64 << 10
 """Margin between the estimated size of a batch and the server's limit."""
 PIXELS_PER_TOKEN = 28 * 28
 """Of the models that give images token vectors."""
+MARKER_TOKENS = 8
+"""At most, of prompts for other kinds of vector than dense ones; `/tokenize` counts those of dense ones."""
 TEXT = "a pool of clear water"
 MIN_COSINE = 0.99
 """bfloat16 and other batch sizes stay far above it, another fine-tuning far below."""
@@ -29,13 +31,20 @@ MIN_COSINE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The agreement of a run and its server."""
+    """The agreement of a run and its server.
 
+    Attributes:
+        model: its id, by which requests name it.
+        max_tokens: that the model reads of a text.
+    """
+
+    model: str
     fingerprint: str
     plan: Plan
     layout: Layout
     form: RequestForm
     bounds: Bounds
+    max_tokens: int
 
 
 async def agree(client: Client, options: Options) -> Agreed:
@@ -44,12 +53,14 @@ async def agree(client: Client, options: Options) -> Agreed:
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
     plan = make_plan(card, options)
-    form = form_of(card["id"], plan)
+    form = form_of(card["id"], plan, truncate=options.truncate)
     client.fingerprint, client.path = card["fingerprint"], form.path
-    return Agreed(card["fingerprint"], plan, make_layout(card, plan), form, _bounds(card, plan, options))
+    bounds, layout = _bounds(card, plan, options), make_layout(card, plan)
+    max_tokens = card["max_tokens"] - (0 if plan.outputs == DENSE_ALONE else MARKER_TOKENS)
+    return Agreed(card["id"], card["fingerprint"], plan, layout, form, bounds, max_tokens)
 
 
-def form_of(model: str, plan: Plan) -> RequestForm:
+def form_of(model: str, plan: Plan, *, truncate: bool) -> RequestForm:
     """The form of request for the vectors of `plan`.
 
     All take the same content and give the same dense vector. A conversation has an instruction of its own, so that all
@@ -57,8 +68,10 @@ def form_of(model: str, plan: Plan) -> RequestForm:
     chunks of a text, whichever are asked for.
     """
     if plan.late_chunking:
-        return ChunkedTexts(model, plan)
-    return Conversations(model, plan) if plan.outputs == DENSE_ALONE else EveryKind(model, plan)
+        return ChunkedTexts(model, plan, truncate=truncate)
+    if plan.outputs == DENSE_ALONE:
+        return Conversations(model, plan, truncate=truncate)
+    return EveryKind(model, plan, truncate=truncate)
 
 
 async def probe_vector(client: Client, agreed: Agreed) -> bytes:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.ingest.errors import FailureReason, FileError
+from service.ingest.errors import PASSING_CODES, FailureReason, FileError
 from service.ingest.files.pdf_process import PdfProcesses
 from service.ingest.files.video_process import VideoProcesses
 from service.ingest.files.video_segment import VideoSegment
@@ -25,21 +25,6 @@ from service.media.video.video_rule import VideoRule
 Outcome = Point | FailedAsk
 RequestForm = Conversations | EveryKind
 
-PASSING_CODES = frozenset(
-    {
-        "cache_miss",  # uuid of an image whose first ask failed; the retry sends the image again
-        "deadline_exceeded",
-        "engine_restarting",
-        "internal_error",
-        "media_fetch_failed",
-        "model_loading",
-        "out_of_memory",
-        "overloaded",
-        "rate_limit_exceeded",
-        "server_draining",
-    }
-)
-"""Codes of single inputs that are worth a retry."""
 MAX_ITEM_ATTEMPTS = 4
 ITEM_WAIT_S = 1.0
 """Before the first retry; doubles each time."""

@@ -17,6 +17,8 @@ from service.ingest.vectors import NO_LAYOUT, Layout, as_json
 class JsonlFile(Sink):
     """`point`, `id`, `instruction`, `text`, `metadata`, vectors; floats with the fewest digits that round-trip."""
 
+    can_change = False
+
     def __init__(self, target: Target) -> None:
         self._path = Path(target.place)
         self._file: BinaryIO | None = None

@@ -1,10 +1,13 @@
 """LanceDB sink: a table in a folder, rows merged by point."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+from uuid import UUID
 
-from service.ingest.errors import load
-from service.ingest.item import Point
+import msgspec
+
+from service.ingest.errors import StoreDownError, load
+from service.ingest.item import Point, Relabelled
 from service.ingest.sinks.columns import arrow_schema, arrow_table
 from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
@@ -13,6 +16,9 @@ from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 OPTIMIZE_EVERY = 32
 """Writes between compactions; each write adds a fragment, and merges read all fragments."""
 
+PASSING = ("LanceError(IO)", "Commit conflict", "error sending request", "Too many concurrent writers")
+FULL = "No space left"
+"""Words of errors."""
 COSINE, DOT = "cosine", "dot"
 """Metrics of indexes; without one a search names it."""
 
@@ -35,6 +41,7 @@ class LanceTable(Sink):
         self._schema: Any = None
         self._layout = NO_LAYOUT
         self._num_writes = 0
+        self._is_changed = False
 
     def open(self, layout: Layout, written: Written) -> None:
         """Open or create the table."""
@@ -51,7 +58,7 @@ class LanceTable(Sink):
             self._check_columns()
             self._check_indexes()
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise self._target.error(str(error)) from error
+            self._fail(error)
 
     def _check_columns(self) -> None:
         there = self._table.schema
@@ -81,13 +88,45 @@ class LanceTable(Sink):
             merge = self._table.merge_insert("point").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(rows)
             self._num_writes += 1
+            self._is_changed = True
             if self._num_writes % OPTIMIZE_EVERY == 0:
                 self._table.optimize()
         except (OSError, ValueError, RuntimeError) as error:
-            raise self._target.error(str(error)) from error
+            self._fail(error)
         return self._num_writes
+
+    def relabel(self, points: Sequence[Relabelled]) -> None:
+        """Merge the rows that are there with other metadata, one commit."""
+        labels = {str(one.ask.point): msgspec.json.encode(one.ask.item.metadata).decode() for one in points}
+        try:
+            rows = self._table.search().where(_are(labels)).limit(len(labels)).to_arrow()
+            column = self._arrow.array([labels[point] for point in rows["point"].to_pylist()], self._arrow.string())
+            rows = rows.set_column(rows.schema.get_field_index("metadata"), rows.schema.field("metadata"), column)
+            self._table.merge_insert("point").when_matched_update_all().execute(rows)
+            self._is_changed = True
+        except (OSError, ValueError, RuntimeError) as error:
+            self._fail(error)
+
+    def delete(self, points: Sequence[UUID]) -> None:
+        """Delete rows, one commit."""
+        try:
+            self._table.delete(_are(map(str, points)))
+            self._is_changed = True
+        except (OSError, ValueError, RuntimeError) as error:
+            self._fail(error)
 
     def close(self) -> None:
         """Compact the table."""
-        if self._table is not None and self._num_writes:
+        if self._table is not None and self._is_changed:
             self._table.optimize()
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Raise the error of a call: a disk or a server of objects that fails may answer later, a full disk not."""
+        words = str(error)
+        if any(passing in words for passing in PASSING) and FULL not in words:
+            raise StoreDownError(f"--to {self._target.described}: {words.splitlines()[0]}") from None
+        raise self._target.error(words) from error
+
+
+def _are(points: Iterable[str]) -> str:
+    return f"point IN ({', '.join(repr(point) for point in points)})"

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
+from uuid import UUID
 
 import msgspec
 
-from service.ingest.errors import load
-from service.ingest.item import Point
+from service.ingest.errors import IngestError, StoreDownError, load
+from service.ingest.item import Point, Relabelled
 from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind, floats
@@ -17,6 +18,9 @@ MAX_TEXT_BYTES = 65_535
 
 Source: Milvus documentation, "Milvus Limits".
 """
+TIMEOUT_S = 60.0
+PASSING = ("connect", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry", "timeout", "Socket closed")
+"""Words of errors of the transport; pymilvus has one code for all of them."""
 COSINE, DOT = "COSINE", "IP"
 """Metrics of indexes."""
 
@@ -41,6 +45,7 @@ class MilvusCollection(Sink):
     def open(self, layout: Layout, written: Written) -> None:
         """Open the collection, or create it with an index."""
         self._layout = layout
+        self.close()
         name = self._target.name
         try:
             token = os.environ.get("MILVUS_TOKEN", "") if self._target.is_url else ""
@@ -51,18 +56,38 @@ class MilvusCollection(Sink):
                 self._create()
             described = self._client.describe_collection(name)["fields"]
             indexes = [self._client.describe_index(name, each) for each in self._client.list_indexes(name)]
-        except self._milvus.MilvusException as error:
-            raise self._target.error(error.message) from error
+        except IngestError:
+            raise
+        except Exception as error:  # noqa: BLE001  # its own, and those of its transport
+            self._fail(error)
         self._check({each["name"]: each for each in described})
         self._check_metrics({each["field_name"]: each["metric_type"] for each in indexes if each.get("metric_type")})
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points."""
         try:
-            self._client.upsert(self._target.name, [_row(point, self._layout) for point in points])
-        except self._milvus.MilvusException as error:
-            raise self._target.error(error.message) from error
+            self._client.upsert(self._target.name, [_row(point, self._layout) for point in points], timeout=TIMEOUT_S)
+        except Exception as error:  # noqa: BLE001  # its own, and those of its transport
+            self._fail(error)
         return 0
+
+    def relabel(self, points: Sequence[Relabelled]) -> None:
+        """Read rows, and upsert them with other metadata."""
+        name, labels = self._target.name, {str(one.ask.point): one.ask.item.metadata for one in points}
+        try:
+            rows = self._client.get(name, list(labels), output_fields=["*"], timeout=TIMEOUT_S)
+            if rows:
+                changed = [dict(row) | {"metadata": labels[row["point"]]} for row in rows]
+                self._client.upsert(name, changed, timeout=TIMEOUT_S)
+        except Exception as error:  # noqa: BLE001  # its own, and those of its transport
+            self._fail(error)
+
+    def delete(self, points: Sequence[UUID]) -> None:
+        """Delete by primary key."""
+        try:
+            self._client.delete(self._target.name, ids=[str(point) for point in points], timeout=TIMEOUT_S)
+        except Exception as error:  # noqa: BLE001  # its own, and those of its transport
+            self._fail(error)
 
     def refuses(self, point: Point) -> str | None:
         """Refuse texts longer than Milvus's fields, and sparse vectors without an entry."""
@@ -82,6 +107,14 @@ class MilvusCollection(Sink):
         """Close the file for other programs."""
         if self._client is not None:
             self._client.close()
+            self._client = None
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Raise the error of a call: a server that cannot be reached may answer later."""
+        words = getattr(error, "message", "") or str(error)
+        if self._target.is_url and any(passing in str(error) for passing in PASSING):
+            raise StoreDownError(f"--to {self._target.described}: {words}") from error
+        raise self._target.error(words) from error
 
     def _check(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
         """Compare with what a collection has."""

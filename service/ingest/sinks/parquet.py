@@ -82,6 +82,8 @@ class Spool:
 class ParquetFolder(Sink):
     """`part-00000.parquet` and so on, and `.part-00001.spool`; a position covers both."""
 
+    can_change = False
+
     def __init__(self, target: Target) -> None:
         self._folder = Path(target.place)
         self._arrow: Any = load("pyarrow", "parquet")

@@ -5,14 +5,15 @@ an array of vectors, which pgvector's operators compare one by one.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
+from uuid import UUID
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ingest.errors import load
-from service.ingest.item import Point
+from service.ingest.errors import StoreDownError, load
+from service.ingest.item import Point, Relabelled
 from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout, SparseVector, VectorKind, Vectors, floats, rows
@@ -36,6 +37,13 @@ JOIN pg_attribute ON attrelid = indrelid AND attnum = refobjsubid AND attname = 
 WHERE indrelid = %s::regclass ORDER BY index.relname
 """
 """Each index of a column of vectors, of an expression too (`vector::halfvec(1024)`), with how it compares."""
+PASSING_STATES = ("08", "57P", "53300", "40")
+"""Of errors that may pass: no connection, the server stops or starts, too many connections, a lost race.
+
+Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes".
+"""
+PASSING = ("the database system is", "terminating connection", "too many clients", "remaining connection slots")
+"""The same while a connection is made, where libpq gives words alone."""
 COSINE, DOT = "cosine", "ip"
 """Metrics in the names of operator classes."""
 
@@ -55,6 +63,7 @@ class PgTable(Sink):
         table = self._target.name
         types = _types(layout)
         self._layout, self._upsert = layout, _upsert(table, list(types))
+        self.close()
         try:
             self._connection = self._psycopg.connect(self._target.place, autocommit=True)
             self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -63,7 +72,7 @@ class PgTable(Sink):
             indexes = self._connection.execute(OPERATOR_CLASSES, (list(types), table)).fetchall()
             (is_filled,) = self._connection.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()  # noqa: S608
         except self._psycopg.Error as error:
-            raise self._target.error(str(error).strip()) from None
+            self._fail(error)
         for name, wanted in types.items():
             if (got := found.get(name, "not there")) != wanted:
                 raise self._target.error(f"the column {name} is {got}, expected {wanted}")
@@ -83,12 +92,33 @@ class PgTable(Sink):
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert in one transaction."""
+        self._execute(self._upsert, [_row(point, self._layout) for point in points])
+        return 0
+
+    def relabel(self, points: Sequence[Relabelled]) -> None:
+        """Update `metadata` in one transaction."""
+        rows = [(msgspec.json.encode(one.ask.item.metadata).decode(), one.ask.point) for one in points]
+        self._execute(f"UPDATE {self._target.name} SET metadata = %s WHERE point = %s", rows)  # noqa: S608  # ours
+
+    def delete(self, points: Sequence[UUID]) -> None:
+        """Delete rows in one transaction."""
+        self._execute(f"DELETE FROM {self._target.name} WHERE point = %s", [(point,) for point in points])  # noqa: S608
+
+    def _execute(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         try:
             with self._connection.transaction(), self._connection.cursor() as cursor:
-                cursor.executemany(self._upsert, [_row(point, self._layout) for point in points])
+                cursor.executemany(statement, rows)
         except self._psycopg.Error as error:
-            raise self._target.error(str(error).strip()) from None
-        return 0
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Raise the error of a call: a server that is gone, starts or stops may answer later."""
+        words, state = str(error).strip(), getattr(error, "sqlstate", None) or ""
+        is_lost = isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError) and not state
+        is_refused = "FATAL" in words and not any(passing in words for passing in PASSING)
+        if state.startswith(PASSING_STATES) or (is_lost and not is_refused):
+            raise StoreDownError(f"--to {self._target.described}: {words}") from None
+        raise self._target.error(words) from None
 
     def refuses(self, point: Point) -> str | None:
         """Refuse NUL characters, which PostgreSQL cannot store in text, and sparse vectors that are hardly sparse."""
@@ -104,6 +134,7 @@ class PgTable(Sink):
         """Disconnect."""
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
 
 
 def _types(layout: Layout) -> dict[str, str]:

@@ -9,15 +9,18 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from uuid import UUID
 
-from service.ingest.errors import IngestError, load
-from service.ingest.item import Point
+from service.ingest.errors import IngestError, StoreDownError, load
+from service.ingest.item import Point, Relabelled
 from service.ingest.sinks.sink import Sink, Written, stored_fields
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import DENSE_ALONE, NO_LAYOUT, Layout, floats, rows
 
 TIMEOUT_S = 60
+TOO_MANY, SERVER_ERROR = 429, 500
+"""Statuses: the first of them, and from the second on."""
 MAX_REQUEST_FLOATS = 1 << 20
 """Of one request; in JSON they have about 21 MB, and the server's limit is 32 MB unless set."""
 MAX_MULTI_FLOATS = (1 << 20) - 1
@@ -41,6 +44,7 @@ class QdrantCollection(Sink):
     def open(self, layout: Layout, written: Written) -> None:
         """Open or create the collection."""
         self._layout, name = layout, self._target.name
+        self.close()
         try:
             self._client = self._connect()
             if self._client.collection_exists(name):
@@ -53,17 +57,38 @@ class QdrantCollection(Sink):
                 _use_write_ahead_log(Path(self._target.place, "collection", name, "storage.sqlite"))
         except IngestError:
             raise
-        except Exception as error:  # its transports and its embedded form raise errors of many types
-            raise self._target.error(_first_line(error)) from error
+        except Exception as error:  # noqa: BLE001  # its transports and its embedded form raise errors of many types
+            self._fail(error)
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points, and wait until they are applied."""
         try:
             for some in _requests(points):
                 self._client.upsert(self._target.name, [self._struct(point) for point in some], wait=True)
-        except Exception as error:  # as above
-            raise self._target.error(_first_line(error)) from error
+        except Exception as error:  # noqa: BLE001  # as above
+            self._fail(error)
         return 0
+
+    def relabel(self, points: Sequence[Relabelled]) -> None:
+        """Replace `metadata` in the payloads."""
+        models = self._qdrant.models
+        payloads = ((str(one.ask.point), {"metadata": one.ask.item.metadata}) for one in points)
+        operations = [
+            models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, points=[point]))
+            for point, payload in payloads
+        ]
+        try:
+            self._client.batch_update_points(self._target.name, operations, wait=True)
+        except Exception as error:  # noqa: BLE001  # as above
+            self._fail(error)
+
+    def delete(self, points: Sequence[UUID]) -> None:
+        """Delete points."""
+        selector = self._qdrant.models.PointIdsList(points=[str(point) for point in points])
+        try:
+            self._client.delete(self._target.name, selector, wait=True)
+        except Exception as error:  # noqa: BLE001  # as above
+            self._fail(error)
 
     def refuses(self, point: Point) -> str | None:
         """Refuse items with more token vectors than a point may have."""
@@ -76,6 +101,15 @@ class QdrantCollection(Sink):
         """Close the folder for other programs."""
         if self._client is not None:
             self._client.close()
+            self._client = None
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Raise the error of a call: a server that cannot be reached, or fails, may answer later."""
+        status = getattr(error, "status_code", 0)
+        is_down = type(error).__name__ == "ResponseHandlingException" or status == TOO_MANY or status >= SERVER_ERROR
+        if self._target.is_url and is_down:
+            raise StoreDownError(f"--to {self._target.described}: {_first_line(error)}") from error
+        raise self._target.error(_first_line(error)) from error
 
     def _config(self) -> dict[str, Any]:
         """Arguments of `create_collection`."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import UUID
 
-from service.ingest.item import Point
+from service.ingest.item import Point, Relabelled
 from service.ingest.vectors import Layout, VectorKind
 
 
@@ -26,18 +27,22 @@ class Written:
 class Sink(Protocol):
     """A destination of points. Called by one thread at a time; may block.
 
+    What does not answer now raises `StoreDownError`: the sink is opened anew, and the call repeated.
+
     Attributes:
         batch_points: preferred number of points of a write.
         max_wait_s: longest wait for a full write.
+        can_change: points can be taken out, and their metadata replaced.
         lacks: kinds of vector that it has no place for, with a sentence why.
     """
 
     batch_points: int = 512
     max_wait_s: float = 1.0
+    can_change: bool = True
     lacks: Mapping[VectorKind, str] = {}
 
     def open(self, layout: Layout, written: Written) -> None:
-        """Prepare to write vectors of this layout after what the ledger has.
+        """Prepare to write vectors of this layout after what the ledger has; again after the store was down.
 
         Raises:
             IngestError: what exists does not match the ledger or the layout, is gone, or cannot be opened.
@@ -51,6 +56,22 @@ class Sink(Protocol):
             IngestError: the write failed, on a full disk for instance; none or some of the points may be written.
         """
         ...
+
+    def relabel(self, points: Sequence[Relabelled]) -> None:
+        """Replace the metadata of points, and leave their vectors; points that are not there are passed over.
+
+        Raises:
+            IngestError: the write failed; none or some of the points may have them.
+        """
+        raise NotImplementedError
+
+    def delete(self, points: Sequence[UUID]) -> None:
+        """Take points out; those that are not there are passed over.
+
+        Raises:
+            IngestError: the write failed; none or some of the points may be out.
+        """
+        raise NotImplementedError
 
     def refuses(self, point: Point) -> str | None:
         """Reason why this point can never be stored here, or None."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from service.ingest.arguments import Options
 from service.ingest.errors import CommandLineError
 from service.ingest.item import OpenSource
+from service.ingest.sources.documents import Documents
 from service.ingest.sources.files import FileItems, Kinds, NamedFiles, kind_of
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.parquet import ParquetRows
@@ -15,13 +16,13 @@ from service.ingest.sources.rows import CsvRows, JsonLines
 from service.ingest.sources.video import SUFFIXES as VIDEOS
 
 
-def file_kinds(pages: FileItems, videos: FileItems) -> Kinds:
-    """Who reads PDFs and videos."""
-    return {PDF: pages, **dict.fromkeys(VIDEOS, videos)}
+def file_kinds(pages: FileItems, videos: FileItems, documents: Documents) -> Kinds:
+    """Who reads PDFs, videos and documents."""
+    return {PDF: pages, **dict.fromkeys(VIDEOS, videos), **documents.by_suffix}
 
 
 def open_source(options: Options, kinds: Kinds) -> OpenSource:
-    """Open SOURCE; `kinds` read PDFs and videos, of which it may have several.
+    """Open SOURCE; `kinds` read documents, PDFs and videos, of which it may have several.
 
     Otherwise it is one folder, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, folder of Parquet files, or `-`
     for JSONL on stdin.
@@ -33,7 +34,9 @@ def open_source(options: Options, kinds: Kinds) -> OpenSource:
     readers = {one: kind_of(Path(one), kinds) if Path(one).is_file() else None for one in where}
     other = next((one for one, reader in readers.items() if reader is None), None)
     if other is not None and len(where) > 1:
-        raise CommandLineError(f"SOURCE {other}: got {len(where)} sources, expected one, or PDFs and videos alone")
+        raise CommandLineError(
+            f"SOURCE {other}: got {len(where)} sources, expected one, or documents, PDFs and videos alone"
+        )
     if other is not None:
         return _open_one(other, options, kinds)
     for one, reader in readers.items():
@@ -61,5 +64,6 @@ def _open_one(where: str, options: Options, kinds: Kinds) -> OpenSource:
             return ParquetRows([path], images, fields)
         case suffix:
             raise CommandLineError(
-                f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv, .parquet, a PDF or a video"
+                f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv, .parquet, a "
+                "document (.md, .txt, .html, .docx), a PDF or a video"
             )

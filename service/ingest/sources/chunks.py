@@ -1,14 +1,16 @@
-"""Long texts as chunks: each is an item `ID#chunk=N`, whose metadata say where it lies in the text.
+"""Cuts texts, at headings and by characters, and makes items of the pieces: `ID#chunk=N`, which say where they lie.
 
 The splitter is semantic-text-splitter (MIT): it cuts at the largest unit that fits, of paragraphs, sentences and words.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import Any
 
 from service.ingest.errors import load
-from service.ingest.item import VERSION_BYTES, BadRecord, LateChunk, Metadata, OpenSource, SourceItem
+from service.ingest.item import VERSION_BYTES, LateChunk, Metadata, Section, SourceItem
 
 SECTION_CHARS = 50_000
 """Characters that are split together: the splitter's time grows with the square of a text without paragraphs."""
@@ -16,50 +18,67 @@ MAX_TOGETHER = 256
 MAX_TOGETHER_CHARS = 200_000
 """Chunks that one request holds for late chunking, and their characters. Later ones begin a new request."""
 
-
-class Chunks:
-    """Another source with its texts split. An item with an image stays whole, since its text belongs to the image."""
-
-    def __init__(
-        self, source: OpenSource, num_chars: int, num_overlap_chars: int, *, late_chunking: bool = False
-    ) -> None:
-        """Split texts into chunks of at most `num_chars`, which repeat up to `num_overlap_chars` of the one before.
-
-        With `late_chunking` each knows the others, and none repeats anything.
-        """
-        self._source = source
-        package = load("semantic_text_splitter", "chunks")
-        self._late_chunking = late_chunking
-        self._splitter: Any = package.TextSplitter(num_chars, overlap=num_overlap_chars)
-
-    def items(self) -> Iterator[SourceItem | BadRecord]:
-        """Yield the chunks of each text, in order."""
-        for item in self._source.items():
-            if isinstance(item, BadRecord) or item.media is not None or item.text is None:
-                yield item
-            else:
-                yield from self._chunks(item, item.text)
-
-    def count(self) -> None:
-        """None: only the texts tell."""
-
-    def _chunks(self, item: SourceItem, text: str) -> Iterator[SourceItem]:
-        found = [
-            (start + offset, chunk)
-            for start, section in _sections(text)
-            for offset, chunk in self._splitter.chunk_indices(section)
-        ] or [(0, text)]  # of spaces alone
-        late = _late_chunks(text, found) if self._late_chunking else [None] * len(found)
-        for number, (start, chunk) in enumerate(found, start=1):
-            place: Metadata = {"of": item.id, "number": number, "num_chunks": len(found)}
-            place |= {"start": start, "end": start + len(chunk)}
-            version = hashlib.sha256(item.version + chunk.encode(errors="surrogatepass")).digest()[:VERSION_BYTES]
-            metadata = item.metadata | {"chunk": place}
-            id_ = f"{item.id}#chunk={number}"
-            yield SourceItem(id_, version, len(chunk), chunk, metadata=metadata, late=late[number - 1])
+Piece = tuple[int, str]
+"""Where it begins in its text, and what stands there."""
 
 
-def _sections(text: str) -> Iterator[tuple[int, str]]:
+def cut_at_headings(text: str, sections: Sequence[Section]) -> list[Piece]:
+    """The sections of a document, each from its heading to the next, without blanks around it."""
+    starts = sorted({0, *(section.start for section in sections)})
+    found = [_stripped(start, text[start:end]) for start, end in pairwise([*starts, len(text)])]
+    return [piece for piece in found if piece[1]]
+
+
+def cut_by_chars(text: str, num_chars: int, num_overlap_chars: int = 0) -> list[Piece]:
+    """Pieces of at most `num_chars`, which repeat up to `num_overlap_chars` of the one before; none of blanks alone."""
+    splitter: Any = load("semantic_text_splitter", "ingest").TextSplitter(num_chars, overlap=num_overlap_chars)
+    return [
+        (start + offset, piece)
+        for start, section in _long_sections(text)
+        for offset, piece in splitter.chunk_indices(section)
+    ]
+
+
+def chunk_items(item: SourceItem, pieces: Sequence[Piece], *, late_chunking: bool = False) -> Iterator[SourceItem]:
+    """An item for each piece of `item`'s text, in order; with `late_chunking` each knows the others."""
+    assert item.text is not None
+    late = _late_chunks(item.text, pieces) if late_chunking else [None] * len(pieces)
+    for number, (start, piece) in enumerate(pieces, start=1):
+        place: Metadata = {"of": item.id, "number": number, "num_chunks": len(pieces)}
+        place |= {"start": start, "end": start + len(piece)}
+        version = hashlib.sha256(item.version + piece.encode(errors="surrogatepass")).digest()[:VERSION_BYTES]
+        yield replace(
+            item,
+            id=f"{item.id}#chunk={number}",
+            version=version,
+            num_bytes=len(piece),
+            text=piece,
+            metadata=item.metadata | headings(item.sections, start, start + len(piece)) | {"chunk": place},
+            late=late[number - 1],
+            root=item.root or item.id,
+        )
+
+
+def with_headings(item: SourceItem) -> SourceItem:
+    """A document as a whole, with the headings that all of it stands under."""
+    return replace(item, metadata=item.metadata | headings(item.sections, 0, item.num_bytes)) if item.sections else item
+
+
+def headings(sections: Sequence[Section], start: int, end: int) -> Metadata:
+    """The headings under which all of `text[start:end]` stands; nothing of what is no document."""
+    if not sections:
+        return {}
+    ends = [*(section.start for section in sections[1:]), end]
+    within = [one.headings for one, stop in zip(sections, ends, strict=True) if one.start < end and stop > start]
+    shared = takewhile(lambda level: len(set(level)) == 1, zip(*within, strict=False))
+    return {"headings": [level[0] for level in shared]}
+
+
+def _stripped(start: int, text: str) -> Piece:
+    return start + len(text) - len(text.lstrip()), text.strip()
+
+
+def _long_sections(text: str) -> Iterator[Piece]:
     """Parts of at most `SECTION_CHARS` that end at a line, a word, or where there is none within, anywhere."""
     start = 0
     while start < len(text):
@@ -71,7 +90,7 @@ def _sections(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _late_chunks(text: str, found: Sequence[tuple[int, str]]) -> list[LateChunk]:
+def _late_chunks(text: str, found: Sequence[Piece]) -> list[LateChunk]:
     """Each chunk among those that are read with it, which depend on the text alone."""
     ends = [start + len(chunk) for start, chunk in found]
     begins = [found[0][0], *ends[:-1]]

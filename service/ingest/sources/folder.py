@@ -1,6 +1,6 @@
-"""A folder of images, PDFs and videos: each image is an item whose id is its path below the folder.
+"""A folder of documents, images, PDFs and videos: a document or an image is an item, whose id is its path below it.
 
-The ids of a PDF's pages and of a video's segments begin with that path.
+The ids of a PDF's pages, of a video's segments and of a document's chunks begin with that path.
 """
 
 import os

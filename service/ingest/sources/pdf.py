@@ -17,14 +17,18 @@ NO_TEXT = "the page has no text layer; --pages image embeds it as an image"
 
 
 class PdfPages(FileItems):
-    """Reads files one after the other, page by page."""
+    """Reads files one after the other, page by page.
+
+    Attributes:
+        content: what is embedded of a page.
+    """
 
     counted_bytes = 256 << 20
 
-    def __init__(self, processes: PdfProcesses, content: PageContent) -> None:
+    def __init__(self, processes: PdfProcesses) -> None:
         super().__init__(processes)
         self._processes = processes
-        self._content = content
+        self.content: PageContent = "image"
 
     def items(self, path: Path, name: str) -> Iterator[SourceItem | BadRecord]:
         """Yield the pages of a file; one that cannot be opened is one bad record, and so is each damaged page."""
@@ -39,7 +43,7 @@ class PdfPages(FileItems):
             try:
                 yield self._item(file, page, num_pages, id_)
             except FileError as error:
-                yield BadRecord(id_, error.reason)
+                yield BadRecord(id_, error.reason, root=name)
 
     def num_items(self, file: SourceFile) -> int:
         """Number of pages, which may be too many."""
@@ -56,13 +60,14 @@ class PdfPages(FileItems):
             read = process.read(file, page)
         metadata: Metadata = {"path": file.name, "page": page, "num_pages": num_pages}
         num_bytes = len(read.text)
-        if self._content == "text":
+        if self.content == "text":
             if not read.text:
                 raise FileError("invalid_record", f"{id_}: {NO_TEXT}")
             version = hashlib.sha256(read.text.encode()).digest()[:VERSION_BYTES]
-            return SourceItem(id_, version, num_bytes, read.text, metadata=metadata)
+            return SourceItem(id_, version, num_bytes, read.text, metadata=metadata, content=version, root=file.name)
         version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
         image = PageImage(file, page, read.width_pt, read.height_pt)
-        if self._content == "fused":
-            return SourceItem(id_, version, num_bytes, read.text or None, image, metadata, file.stamp)
-        return SourceItem(id_, version, num_bytes, None, image, metadata | {"text": read.text}, file.stamp)
+        if self.content == "fused":
+            return SourceItem(id_, version, num_bytes, read.text or None, image, metadata, file.stamp, root=file.name)
+        metadata |= {"text": read.text}
+        return SourceItem(id_, version, num_bytes, None, image, metadata, file.stamp, root=file.name)

@@ -84,14 +84,18 @@ def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, 
             raise _RecordError(f"neither `{fields.text}` nor `{fields.image}` holds anything")
         roles = {fields.id or "id", fields.text, fields.image}
         metadata = {str(key): _plain(value) for key, value in record.items() if key not in roles}
-        digest = _record_digest(name, [text, [str(image), file.st_size] if file else image, metadata])
+        content = [text, [str(image), file.st_size] if file else image]
+        digest = _record_digest(name, [*content, metadata])
     except _RecordError as error:
         shown = name.encode(errors="backslashreplace").decode()
         return BadRecord(shown, FailureReason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
     num_bytes = len(text or "") + (len(image) if isinstance(image, bytes | str) else 0)
     num_bytes += file.st_size if file else 0
-    return SourceItem(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
+    return SourceItem(
+        own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"",
+        content=_record_digest(name, content)[:VERSION_BYTES],
+    )  # fmt: skip
 
 
 def _id(record: Mapping[str, Any], fields: Fields) -> str | int | None:

@@ -63,10 +63,11 @@ class VideoSegments(FileItems):
         file, info = segment.file, segment.video.info
         if len(segment.frames) < FRAMES_OF_PAIR:
             words = held(info, segment.start_s, segment.end_s, len(segment.frames))
-            return BadRecord(segment.name, FailureReason("invalid_record", f"{segment.name}: {words}"))
+            reason = FailureReason("invalid_record", f"{segment.name}: {words}")
+            return BadRecord(segment.name, reason, root=file.name)
         metadata: Metadata = {"path": file.name, "duration_s": round(info.duration_s, 3)}
         if self._segment_s:
             metadata |= {"start_s": segment.start_s, "end_s": segment.end_s}
             metadata |= {"segment": segment.number, "num_segments": segment.num_segments}
         version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
-        return SourceItem(segment.name, version, 0, metadata=metadata, stamp=file.stamp, media=segment)
+        return SourceItem(segment.name, version, 0, metadata=metadata, stamp=file.stamp, media=segment, root=file.name)
