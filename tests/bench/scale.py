@@ -18,7 +18,7 @@ class Scale:
         tower_px: side of the image that towers are compared on.
         document_tokens: of a long document.
         num_vectors: of a large answer.
-        num_cpu_requests: short ones whose CPU is counted together: the kernel counts in hundredths of a second.
+        num_cpu_requests: short ones whose CPU is counted together.
         num_per_request: inputs of a large request.
     """
 

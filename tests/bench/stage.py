@@ -63,7 +63,7 @@ class Stage:
         """A service of its own with other settings, or another checkpoint."""
         folder = checkpoint or self.checkpoint
         model, log = "builtin" if folder == CHECKPOINT else str(folder), self.folder / f"{name}.log"
-        return self._keep(Service(model, self.num_threads, log, "--dtype", self.dtype, *flags))
+        return self.keep(Service(model, self.num_threads, log, "--dtype", self.dtype, *flags))
 
     @cached_property
     def bare(self) -> RemoteSide:
@@ -110,11 +110,11 @@ class Stage:
         paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}
         environ = plain_environ() | threads | {"PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
-        return self._keep(
+        return self.keep(
             RemoteSide(command, ROOT, environ, self.folder / f"{'-'.join([name, folder.name, *more])}.log")
         )
 
-    def _keep(self, side: S) -> S:
+    def keep(self, side: S) -> S:
         self._started.append(side)
         return side
 

@@ -1,55 +1,76 @@
-"""CPU time of the front, by the kernel's count of its process: it holds also beside other work.
+"""CPU time of the front, over that of the least HTTP service: it holds also beside other work, and on any processor.
 
 With every vector kept the engine hardly computes, and what the front spends on HTTP, checks, prompts and answers shows.
 """
 
-import os
-from pathlib import Path
+import time
+from collections.abc import Mapping
 
-from tests.bench.figure import Bar, Figure, spread
+from tests.bench.figure import Bar, Figure, ratio, spread
 from tests.bench.parts.part import Part
-from tests.bench.sides.service import Service
+from tests.bench.rounds import Case, interleave, same
+from tests.bench.sides.bare_http import BareHttp
+from tests.bench.sides.over_http import OverHttp
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TEXT_TOKENS = 8
 CONCURRENCY = 16
+PARSERS = ("h11", "httptools")
+"""Of bare applications. The front's connections are made of h11; httptools is in C, and the least there is."""
+
+
+class CpuOf:
+    """A side over HTTP whose clock is the CPU time of its server's process.
+
+    Args:
+        asked: the side.
+        pid: of that process.
+    """
+
+    def __init__(self, asked: OverHttp, pid: int) -> None:
+        self._asked = asked
+        self._clock = ~pid << 3 | 2  # of all its threads, also of those that have ended: clock_getcpuclockid(3)
+        self.vectors, self.close = asked.vectors, asked.close
+
+    def prepare(self, label: str, work: Work) -> None:
+        self._asked.prepare(label, work)
+
+    def run(self, label: str) -> float:
+        before_s = time.clock_gettime(self._clock)
+        self._asked.run(label)
+        return time.clock_gettime(self._clock) - before_s
 
 
 def run(stage: Stage) -> list[Figure]:
-    """Microseconds for a short request, and for an input of requests that hold many."""
+    """Of a short request, and of an input of requests that hold many; over a short request of a bare application."""
     kept, scale = stage.serve("kept", "--result-cache-bytes", str(256 << 20)), stage.scale
     texts = stage.texts.texts(scale.num_per_request, TEXT_TOKENS)
     short = Work([text_body(texts[:1])] * scale.num_cpu_requests, CONCURRENCY)
     large = Work([text_body(texts)] * max(1, scale.num_cpu_requests // 40), CONCURRENCY)
-    figures = []
-    for name, what, work, num, bar in (
-        ("request", "a short request", short, len(short.bodies), 400.0),
-        ("input", f"an input of requests of {len(texts)}", large, len(large.bodies) * len(texts), 40.0),
-    ):
-        spent = _microseconds(kept, work, num, scale.num_rounds)
-        words = f"CPU of the front for {what}, its vector kept"
-        figures.append(Figure(f"front_cpu_{name}_kept", words, spread(spent), "µs", Bar("≤", bar), len(spent)))
-    return figures
+    front = CpuOf(kept, kept.server.process.pid)
+    cases = {"request": Case("request", front, same(short)), "input": Case("input", front, same(large))}
+    answer = kept.server.ask(short.path, short.bodies[0])
+    for parser in PARSERS:
+        bare = stage.keep(BareHttp(answer, parser))
+        cases[parser] = Case(parser, CpuOf(bare, bare.process.pid), same(short))
+    nums = dict.fromkeys(cases, len(short.bodies)) | {"input": len(large.bodies) * len(texts)}
+    spent = interleave(list(cases.values()), scale.num_rounds)
+    each = {name: [seconds / nums[name] for seconds in spent[name]] for name in cases}
+    request, an_input = "a short request, its vector kept", f"an input of requests of {len(texts)}, its vector kept"
+    return [
+        _figure("request_kept", request, each, ("request", "h11"), Bar("≤", 2.5)),
+        _figure("request_over_httptools", request, each, ("request", "httptools"), None),
+        _figure("input_kept", an_input, each, ("input", "h11"), Bar("≤", 0.25)),
+    ]
 
 
-def _microseconds(service: Service, work: Work, num: int, num_rounds: int) -> list[float]:
-    """Microseconds that the front spends on one of `num` requests or inputs, by round; the first round warms up."""
-    pid, spent = service.server.process.pid, []
-    service.prepare("cpu", work)
-    service.run("cpu")
-    for _ in range(num_rounds):
-        before_s = _cpu_seconds(pid)
-        service.run("cpu")
-        spent.append((_cpu_seconds(pid) - before_s) / num * 1e6)
-    return spent
-
-
-def _cpu_seconds(pid: int) -> float:
-    """CPU time of all threads of a process so far, also of those that have ended. Source: proc(5), `stat`."""
-    fields = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+def _figure(name: str, of: str, each: Mapping[str, list[float]], sides: tuple[str, str], bar: Bar | None) -> Figure:
+    """CPU time of the first side over that of the second, round by round."""
+    ours, parser = sides
+    what = f"CPU of the front for {of}, over that of a bare application on uvicorn with {parser} for a short request"
+    times = [f"{side} {spread(each[side]).median * 1e6:.1f} µs" for side in sides]
+    return Figure(f"front_cpu_{name}", what, ratio(each[ours], each[parser]), "×", bar, len(each[ours]), times)
 
 
 PART = Part("cpu", "CPU of the front per request and per input (built-in model)", run, model="builtin")
