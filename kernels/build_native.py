@@ -25,7 +25,10 @@ INSTRUCTIONS = {
     "arm64": {"neon": ""},
 }
 """By machine: the variants of each kernel, and what a processor must have for it. NEON is part of every one."""
-FOLDERS = {"cenote_kernels/cpu": ("avx512", "avx512_bfloat16", "avx2", "neon"), "cenote_native": ("avx512",)}
+FOLDERS = {
+    "cenote_kernels/cpu": ("avx512", "avx512_bfloat16", "avx2", "neon"),
+    "cenote_native": ("avx512", "avx2", "neon"),
+}
 """With the variants in which its sources are compiled, where the machine has them."""
 FLAGS = ("-std=gnu11", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-Wall", "-Wextra")
 NAME = "_native.so"

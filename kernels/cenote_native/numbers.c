@@ -1,117 +1,131 @@
-/* Rows of float32 as JSON arrays, each number in the fewest digits that give it back, 8 at once.
+/* Rows of float32 as JSON arrays, each number in the fewest digits that give it back, as many at once as registers hold.
  *
  * x is scaled by a power of ten to nine digits before the point, exactly but for the rounding of one product. The nearest
  * multiple of 10, of 100 and so on is taken as long as it is nearer to x than half the distance to the next float32:
  * the shortest digits that round to x, and of those the nearest (Steele and White 1990, "How to print floating-point
  * numbers accurately", in doubles, which have 29 bits more than x). Where the doubles cannot tell, or x is none of what
  * this is for, the row is left to the caller: 0, powers of two, 1 and above, below 1e-13, and what is no number. */
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+/* What differs by the registers: how many doubles they hold, and whether a mask has any lane. */
+#if defined(__AVX512F__)
+enum { LANES = 8 };
+#define ANY(mask) (_mm512_test_epi64_mask((__m512i)(mask), (__m512i)(mask)) != 0)
+#elif defined(__AVX2__)
+enum { LANES = 4 };
+#define ANY(mask) (!_mm256_testz_si256((__m256i)(mask), (__m256i)(mask)))
+#else
+enum { LANES = 2 };
+#define ANY(mask) (((mask)[0] | (mask)[1]) != 0)
+#endif
 
 #define JOIN(name, variant) cenote_##name##_##variant
 #define EXPAND(name, variant) JOIN(name, variant)
 #define NAME(name) EXPAND(name, VARIANT)
 #define INLINE static inline __attribute__((always_inline))
+#define VECTOR(lane) __attribute__((vector_size(LANES * sizeof(lane))))
 
-enum { LANES = 8, DIGITS = 9, MAX_PLAIN_ZEROS = 5 };
+enum { DIGITS = 9, MAX_PLAIN_ZEROS = 5 };
+
+typedef float Floats VECTOR(float);
+typedef double Doubles VECTOR(double);
+typedef int64_t Longs VECTOR(int64_t);
+typedef uint32_t Ints VECTOR(int64_t); /* two in a lane */
+typedef uint16_t Shorts VECTOR(int64_t);
 
 /* Of what the doubles are off by at most 3e-7. */
 static const double MARGIN = 1e-6;
 
-/* By the number of zeros behind the point: what gives x its nine digits (exact up to 1e22), and the bound below which x
- * has one more. */
-static const double SCALES[16] = {1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-                                  1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 0,    0};
-static const double BOUNDS[16] = {1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6, 1e-7, 1e-8,
-                                  1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 0,    0,    0};
+/* Added to what is below 2^51, it leaves the nearest whole number, ties to even, in the lowest bits. */
+static const double WHOLE = 0x1.8p52;
 
-INLINE __m512d look_up(const double *table, __m512i at) {
-    return _mm512_permutex2var_pd(_mm512_loadu_pd(table), at, _mm512_loadu_pd(table + LANES));
+INLINE Doubles all(double value) { return value - (Doubles){0}; }
+INLINE Doubles nearest_whole(Doubles x) { return x + WHOLE - WHOLE; }
+INLINE Doubles magnitude(Doubles x) { return (Doubles)((Longs)x & INT64_MAX); }
+
+/* A mask is what a comparison gives: -1 where it holds, 0 elsewhere. */
+INLINE Doubles choose(Longs mask, Doubles yes, Doubles no) {
+    return (Doubles)((mask & (Longs)yes) | (~mask & (Longs)no));
 }
 
-/* Eight numbers up to 99,999,999 as eight characters each. Source: the divisions by constants are those of compilers. */
-INLINE __m512i eight_digits(__m512i numbers) {
-    const __m512i high = _mm512_srli_epi64(_mm512_mul_epu32(numbers, _mm512_set1_epi64(3518437209u)), 45); /* / 10,000 */
-    const __m512i low = _mm512_sub_epi64(numbers, _mm512_mul_epu32(high, _mm512_set1_epi64(10000)));
-    __m512i x = _mm512_or_si512(high, _mm512_slli_epi64(low, 32));
-    __m512i tens = _mm512_srli_epi32(_mm512_mullo_epi32(x, _mm512_set1_epi32(5243)), 19); /* / 100 */
-    x = _mm512_sub_epi32(x, _mm512_mullo_epi32(tens, _mm512_set1_epi32(100)));
-    x = _mm512_or_si512(tens, _mm512_slli_epi32(x, 16));
-    tens = _mm512_srli_epi16(_mm512_mullo_epi16(x, _mm512_set1_epi16(103)), 10); /* / 10 */
-    x = _mm512_sub_epi16(x, _mm512_mullo_epi16(tens, _mm512_set1_epi16(10)));
-    return _mm512_or_si512(_mm512_or_si512(tens, _mm512_slli_epi16(x, 8)), _mm512_set1_epi8('0'));
+/* Numbers up to 99,999,999 as eight characters each. Source: the divisions of integers are those of compilers. */
+INLINE Longs eight_digits(Doubles numbers) {
+    const Doubles high = nearest_whole((numbers - 4999.5) * 1e-4), low = numbers - high * 1e4;
+    Ints x = (Ints)((Longs)(low * 0x1p32 + high + 0x1p52) ^ (Longs)all(0x1p52));
+    const Ints hundreds = (x * 5243) >> 19; /* x / 100 */
+    x = hundreds | (x - hundreds * 100) << 16;
+    const Shorts pairs = (Shorts)x, tens = (pairs * 103) >> 10; /* pairs / 10 */
+    return (Longs)(tens | (pairs - tens * 10) << 8 | 0x3030);
 }
 
 typedef struct {
-    uint64_t first[LANES], others[LANES]; /* the first digit as a number, the eight behind it as characters */
-    uint64_t num_digits[LANES], num_zeros[LANES];
-    unsigned negative;
+    int64_t first[LANES], others[LANES]; /* the first digit in the lowest byte, the eight behind it as characters */
+    int64_t is_negative[LANES], num_digits[LANES], num_zeros[LANES];
 } Decimals;
 
-/* The decimals of eight numbers; 0 where one of them is not for this function. */
-INLINE int to_decimals(__m256 given, Decimals *out) {
-    const __m512d one_tenth = _mm512_set1_pd(0.1), x = _mm512_abs_pd(_mm512_cvtps_pd(given));
-    const __m512i exponent = _mm512_srli_epi64(_mm512_castpd_si512(x), 52); /* biased by 1023 */
-    unsigned left_out = _mm512_cmp_pd_mask(x, _mm512_set1_pd(1e-13), _CMP_NGE_UQ);
-    left_out |= _mm512_cmp_pd_mask(x, _mm512_set1_pd(1.0), _CMP_NLT_UQ);
-    left_out |= _mm256_testn_epi32_mask(_mm256_castps_si256(given), _mm256_set1_epi32(0x7fffff));
-    if (left_out)
+/* The decimals of some numbers; 0 where one of them is not for this function. */
+INLINE int to_decimals(Floats given, Decimals *out) {
+    const Doubles wide = __builtin_convertvector(given, Doubles), x = magnitude(wide);
+    const Longs bits = (Longs)x, exponent = bits & (0x7ffLL << 52), is_negative = ((Longs)wide ^ bits) != 0;
+    if (ANY(~((x >= 1e-13) & (x < 1.0)) | (bits == exponent)))
         return 0;
 
-    /* log10(2) is 1233 / 4096 within 2e-4; that is one zero too few where x is below the bound */
-    const __m512i below_one = _mm512_sub_epi64(_mm512_set1_epi64(1022), exponent);
-    __m512i zeros = _mm512_srli_epi64(_mm512_mul_epu32(below_one, _mm512_set1_epi64(1233)), 12);
-    const __mmask8 has_more = _mm512_cmp_pd_mask(x, look_up(BOUNDS, zeros), _CMP_LT_OQ);
-    zeros = _mm512_mask_add_epi64(zeros, has_more, zeros, _mm512_set1_epi64(1));
+    Doubles scale = all(1e9), scaled = x * scale;
+    Longs zeros = {0}, num_digits = zeros + DIGITS;
+    do
+        for (int twice = 0; twice < 2; twice++) { /* nearly always needed: a branch that is guessed costs more */
+            const Longs is_below = scaled < 1e8;
+            zeros -= is_below;
+            scale = choose(is_below, scale * 10, scale); /* exact up to 1e22 */
+            scaled = x * scale;
+        }
+    while (ANY(scaled < 1e8));
 
-    const __m512d scale = look_up(SCALES, zeros), scaled = _mm512_mul_pd(x, scale);
-    const __m512i half_step = _mm512_slli_epi64(_mm512_sub_epi64(exponent, _mm512_set1_epi64(24)), 52);
-    const __m512d reach = _mm512_mul_pd(scale, _mm512_castsi512_pd(half_step)); /* 2.9 to 60 */
-    __m512d nearest = _mm512_roundscale_pd(scaled, _MM_FROUND_TO_NEAREST_INT);
-    __m512d distance = _mm512_abs_pd(_mm512_sub_pd(scaled, nearest)), tie = _mm512_set1_pd(0.5 - MARGIN);
-    __m512i num_digits = _mm512_set1_epi64(DIGITS);
-    __mmask8 shortens = 0xff, is_unsure = 0;
-    __m512d step = _mm512_set1_pd(10), inverse = one_tenth;
+    const Doubles reach = scale * (Doubles)(exponent - (24LL << 52)); /* 2.9 to 60 */
+    Doubles nearest = nearest_whole(scaled), distance = magnitude(scaled - nearest), tie = all(0.5 - MARGIN);
+    Longs shortens = ~(Longs){0}, is_unsure = {0};
+    double step = 10, inverse = 0.1;
     for (int dropped = 1; dropped < DIGITS; dropped++) {
-        const __m512d whole = _mm512_roundscale_pd(_mm512_mul_pd(scaled, inverse), _MM_FROUND_TO_NEAREST_INT);
-        const __m512d shorter = _mm512_mul_pd(whole, step), away = _mm512_abs_pd(_mm512_sub_pd(scaled, shorter));
-        const __m512d room = _mm512_sub_pd(reach, away);
-        is_unsure |= _mm512_mask_cmp_pd_mask(shortens, _mm512_abs_pd(room), _mm512_set1_pd(MARGIN), _CMP_LT_OQ);
-        shortens = _mm512_mask_cmp_pd_mask(shortens, room, _mm512_setzero_pd(), _CMP_GT_OQ);
-        if (!shortens)
+        const Doubles shorter = nearest_whole(scaled * inverse) * step, away = magnitude(scaled - shorter);
+        const Doubles room = reach - away;
+        is_unsure |= shortens & (magnitude(room) < MARGIN);
+        shortens &= room > 0;
+        if (dropped > 2 && !ANY(shortens)) /* as above */
             break;
-        nearest = _mm512_mask_mov_pd(nearest, shortens, shorter);
-        distance = _mm512_mask_mov_pd(distance, shortens, away);
-        tie = _mm512_mask_mov_pd(tie, shortens, _mm512_fmsub_pd(step, _mm512_set1_pd(0.5), _mm512_set1_pd(MARGIN)));
-        num_digits = _mm512_mask_sub_epi64(num_digits, shortens, num_digits, _mm512_set1_epi64(1));
-        step = _mm512_mul_pd(step, _mm512_set1_pd(10));
-        inverse = _mm512_mul_pd(inverse, one_tenth);
+        nearest = choose(shortens, shorter, nearest);
+        distance = choose(shortens, away, distance);
+        tie = choose(shortens, all(step * 0.5 - MARGIN), tie);
+        num_digits += shortens;
+        step *= 10;
+        inverse *= 0.1;
     }
-    is_unsure |= _mm512_cmp_pd_mask(distance, tie, _CMP_GT_OQ);
-    if (is_unsure)
+    if (ANY(is_unsure | (distance > tie)))
         return 0;
 
-    __m512i number = _mm512_cvtpd_epi64(nearest);
-    const __mmask8 is_rounded_up = _mm512_cmpge_epi64_mask(number, _mm512_set1_epi64(1000000000)); /* to 0.01, say */
-    number = _mm512_mask_mov_epi64(number, is_rounded_up, _mm512_set1_epi64(100000000));
-    zeros = _mm512_mask_sub_epi64(zeros, is_rounded_up, zeros, _mm512_set1_epi64(1));
-    const __m512i first = _mm512_srli_epi64(_mm512_mul_epu32(number, _mm512_set1_epi64(1441151881)), 57); /* / 1e8 */
-    const __m512i others = _mm512_sub_epi64(number, _mm512_mul_epu32(first, _mm512_set1_epi64(100000000)));
-    _mm512_storeu_si512(out->first, first);
-    _mm512_storeu_si512(out->others, eight_digits(others));
-    _mm512_storeu_si512(out->num_digits, num_digits);
-    _mm512_storeu_si512(out->num_zeros, zeros);
-    out->negative = (unsigned)_mm256_movemask_ps(given);
+    const Longs is_rounded_up = nearest >= 1e9; /* to 0.01, say */
+    nearest = choose(is_rounded_up, all(1e8), nearest);
+    zeros += is_rounded_up;
+    const Doubles first = (nearest - 49999999.5) * 1e-8 + WHOLE;
+    const Longs others = eight_digits(nearest - (first - WHOLE) * 1e8);
+    memcpy(out->first, &first, sizeof first);
+    memcpy(out->others, &others, sizeof others);
+    memcpy(out->is_negative, &is_negative, sizeof is_negative);
+    memcpy(out->num_digits, &num_digits, sizeof num_digits);
+    memcpy(out->num_zeros, &zeros, sizeof zeros);
     return 1;
 }
 
 /* One number: 0.00123, or 1.23e-7 behind more than five zeros. Up to 24 bytes are written, 17 of them are the number's. */
 INLINE char *print_number(char *to, const Decimals *of, int lane) {
-    const uint64_t zeros = of->num_zeros[lane], num_digits = of->num_digits[lane];
+    const int64_t zeros = of->num_zeros[lane], num_digits = of->num_digits[lane];
     const char first = (char)('0' + of->first[lane]);
     *to = '-';
-    to += of->negative >> lane & 1;
+    to -= of->is_negative[lane];
     if (zeros <= MAX_PLAIN_ZEROS) {
         memcpy(to, "0.00000", 8);
         to += 2 + zeros;
@@ -137,8 +151,13 @@ INLINE char *print_row(const float *row, int64_t num, char *to) {
     *to++ = '[';
     for (int64_t start = 0; start < num; start += LANES) {
         const int num_here = num - start < LANES ? (int)(num - start) : LANES;
-        const __m256 filling = _mm256_set1_ps(0.3f); /* any number that is not left to the caller */
-        if (!to_decimals(_mm256_mask_loadu_ps(filling, (__mmask8)((1u << num_here) - 1), row + start), &decimals))
+        Floats given;
+        if (num_here == LANES)
+            memcpy(&given, row + start, sizeof given);
+        else
+            for (int lane = 0; lane < LANES; lane++)
+                given[lane] = lane < num_here ? row[start + lane] : 0.3f; /* any number that is not left to the caller */
+        if (!to_decimals(given, &decimals))
             return NULL;
         for (int lane = 0; lane < num_here; lane++) {
             to = print_number(to, &decimals, lane);

@@ -52,10 +52,13 @@ def print_rows_reference(rows: NDArray[np.generic]) -> list[memoryview]:
 
 @cache
 def _native() -> Any | None:
-    """The function of numbers.c; None where it is not compiled, or the processor has no AVX-512."""
+    """The function of numbers.c for the widest registers; None where none is compiled or runs."""
     library, instructions, _ = choose(Path(__file__).parent, ctypes.PyDLL)
-    if library is None:
-        return None
+    return None if library is None else _printing(library, instructions)
+
+
+def _printing(library: ctypes.CDLL, instructions: str) -> Any:
+    """The function for a set of instructions."""
     print_them = getattr(library, f"cenote_print_rows_{instructions}")
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     print_them.argtypes, print_them.restype = (pointer, number, number, pointer, pointer), None

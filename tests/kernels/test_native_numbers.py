@@ -1,17 +1,30 @@
 """Numbers of an answer: the kernel prints them as orjson does, byte for byte."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cenote_native import numbers
+from cenote_native import can_run, choose, numbers
+from cenote_native.library import INSTRUCTION_SETS
 from cenote_native.numbers import MAX_NUMBER_BYTES, print_rows, print_rows_reference
+from tests.conftest import ROOT
 from tests.no_kernel import NO_KERNEL
 
-kernel = pytest.mark.skipif(numbers._native() is None, reason=NO_KERNEL)
+_LIBRARY = choose(ROOT / "kernels" / "cenote_native", ctypes.PyDLL, environ={}).library
+_SETS = [name for name in INSTRUCTION_SETS if can_run(_LIBRARY, name)]
 NUM_COLUMNS = 1 << 10
 LEAST, MOST = (int(np.float32(bound).view(np.uint32)) for bound in (1e-13, 1.0))
 """Range of the kernel, as bits, which are in the order of the numbers."""
+
+
+@pytest.fixture(params=_SETS or [pytest.param(None, marks=pytest.mark.skip(NO_KERNEL))])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each set of instructions that this machine has prints the numbers of a test."""
+    assert _LIBRARY is not None
+    printing = numbers._printing(_LIBRARY, request.param)
+    monkeypatch.setattr(numbers, "_native", lambda: printing)
 
 
 def same(values: NDArray[np.float32]) -> None:
@@ -42,12 +55,12 @@ def drawn(num_rows: int, seed: int) -> NDArray[np.float32]:
     return (bits | np.uint32(1 << 31) * (bits % 3 == 0)).astype(np.uint32).view(np.float32)
 
 
-@kernel
+@pytest.mark.usefixtures("kernel")
 def test_numbers_of_every_size() -> None:
     same(drawn(500, seed=1))
 
 
-@kernel
+@pytest.mark.usefixtures("kernel")
 def test_neighbours_of_short_decimals() -> None:
     """Where digits end: what is a round number, what is just not, and what rounds up to one more digit."""
     decimals = np.array([float(f"{digits}e{-exponent}") for digits in range(1, 1000) for exponent in range(3, 16)])
@@ -58,13 +71,14 @@ def test_neighbours_of_short_decimals() -> None:
         same(np.resize(near[offset::16], (-(-len(near) // NUM_COLUMNS // 16), NUM_COLUMNS)))
 
 
-@kernel
+@pytest.mark.usefixtures("kernel")
 def test_unit_vectors_are_the_kernels_own(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(2).standard_normal((2000, 256)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert left_out(rows, monkeypatch) < 20
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("odd", [0.0, -0.0, 1.0, -1.0, 0.5, 3.75, 1e-13, 1e-20, 1e20, 1e-45, np.nan, np.inf])
 def test_a_row_with_what_the_kernel_is_not_for_is_printed_all_the_same(odd: float) -> None:
     rows = drawn(3, seed=3).reshape(3, -1).copy()
@@ -72,6 +86,7 @@ def test_a_row_with_what_the_kernel_is_not_for_is_printed_all_the_same(odd: floa
     same(rows)
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("dimensions", range(19))
 def test_rows_of_every_length(dimensions: int) -> None:
     rows = drawn(1, seed=4)[: 5 * dimensions].reshape(5, dimensions)
@@ -96,7 +111,7 @@ def test_no_number_is_longer_than_its_place() -> None:
     assert 15 <= longest < MAX_NUMBER_BYTES
 
 
-@kernel
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(LEAST, MOST, 1 << 26))
 def test_every_number(first: int) -> None:
