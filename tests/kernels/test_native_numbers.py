@@ -1,6 +1,10 @@
 """Numbers of an answer: the kernel prints them as orjson does, byte for byte."""
 
 import ctypes
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from tests.no_kernel import NO_KERNEL
 
 _LIBRARY = choose(ROOT / "kernels" / "cenote_native", ctypes.PyDLL, environ={}).library
 _SETS = [name for name in INSTRUCTION_SETS if can_run(_LIBRARY, name)]
+CROSS_COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 NUM_COLUMNS = 1 << 10
 LEAST, MOST = (int(np.float32(bound).view(np.uint32)) for bound in (1e-13, 1.0))
 """Range of the kernel, as bits, which are in the order of the numbers."""
@@ -55,6 +60,14 @@ def drawn(num_rows: int, seed: int) -> NDArray[np.float32]:
     return (bits | np.uint32(1 << 31) * (bits % 3 == 0)).astype(np.uint32).view(np.float32)
 
 
+def short_decimals() -> NDArray[np.float32]:
+    """Where digits end: what is a round number, what is just not, and what rounds up to one more digit."""
+    decimals = np.array([float(f"{digits}e{-exponent}") for digits in range(1, 1000) for exponent in range(3, 16)])
+    bits = decimals.astype(np.float32).view(np.int32)
+    near = np.concatenate([bits + np.int32(step) for step in range(-2, 3)]).view(np.float32)
+    return near[(near >= np.float32(1e-13)) & (near < 1)]
+
+
 @pytest.mark.usefixtures("kernel")
 def test_numbers_of_every_size() -> None:
     same(drawn(500, seed=1))
@@ -62,11 +75,7 @@ def test_numbers_of_every_size() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_neighbours_of_short_decimals() -> None:
-    """Where digits end: what is a round number, what is just not, and what rounds up to one more digit."""
-    decimals = np.array([float(f"{digits}e{-exponent}") for digits in range(1, 1000) for exponent in range(3, 16)])
-    bits = decimals.astype(np.float32).view(np.int32)
-    near = np.concatenate([bits + np.int32(step) for step in range(-2, 3)]).view(np.float32)
-    near = near[(near >= np.float32(1e-13)) & (near < 1)]
+    near = short_decimals()
     for offset in range(16):  # those that are left out take all of their row with them
         same(np.resize(near[offset::16], (-(-len(near) // NUM_COLUMNS // 16), NUM_COLUMNS)))
 
@@ -109,6 +118,25 @@ def test_no_number_is_longer_than_its_place() -> None:
         len(part) for row in print_rows_reference(drawn(2000, seed=5)[np.newaxis]) for part in bytes(row).split(b",")
     )
     assert 15 <= longest < MAX_NUMBER_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(CROSS_COMPILER) is None or shutil.which(EMULATOR) is None, reason="nothing to run it")
+def test_arm_prints_the_same(tmp_path: Path) -> None:
+    """The kernel for NEON, by an emulator."""
+    folder, program = ROOT / "kernels" / "cenote_native", tmp_path / "print"
+    sources = [folder / "numbers.c", Path(__file__).parent / "print_stdin.c"]
+    flags = ["-std=gnu11", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-DVARIANT=neon", "-static"]
+    subprocess.run([CROSS_COMPILER, *flags, *map(str, sources), "-o", str(program)], check=True)
+    rows = np.concatenate([drawn(500, seed=6), short_decimals()])
+    rows = np.resize(rows, (-(-len(rows) // 77), 77))  # of which the last is not a whole register
+    asked = np.array(rows.shape, np.int64).tobytes() + rows.tobytes()
+    said = subprocess.run([EMULATOR, str(program)], input=asked, capture_output=True, check=True).stdout
+    ends, text = np.frombuffer(said[: 8 * len(rows)], np.int64), said[8 * len(rows) :]
+    printed = [text[start:end] for start, end in pairwise([0, *ends.tolist()])]
+    assert sum(not row for row in printed) < 20
+    for made, reference in zip(printed, print_rows_reference(rows), strict=True):
+        assert made in (b"", reference)
 
 
 @pytest.mark.usefixtures("kernel")
