@@ -54,7 +54,7 @@ INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, 
 #pragma GCC unroll 4
         for (int j = 0; j < vectors; j++)
             sums[i][j] = adds ? take(c + i * c_stride + j * LANES) : (vector){0};
-    add_products(rows, vectors, sums, a, a_stride, b, width, words);
+    add_products(rows, vectors, 0, sums, a, a_stride, b, width, words);
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
@@ -291,7 +291,7 @@ static void attend_some(void *data) {
 
 /* ---- what attention.py calls ---- */
 
-const int64_t NAME(lanes) = LANES;
+int NAME(lanes)(void) { return LANES; }
 
 void NAME(attend)(const Arguments *a) {
     int64_t num_items = 0;

@@ -190,7 +190,7 @@ static void run_layers(void *data) {
 
 INLINE int is_within(int64_t number, int64_t num) { return number >= 0 && number < num; }
 
-const int64_t NAME(block) = BLOCK;
+int NAME(block)(void) { return BLOCK; }
 
 /* Returns 0, or 1 where a number has no row in its table or there are too many tokens: then nothing is computed. */
 int NAME(encoder)(const Forward *forward) {

@@ -103,11 +103,8 @@ INLINE void store(number *to, vector x, lanes in) {
         memcpy(to, &x, (size_t)in * sizeof(float));
 }
 INLINE void pack_columns(const number *from, int64_t stride, int64_t num, int64_t words, uint32_t *to, int64_t width) {
-    for (int64_t word = 0; word < words; word++, from++, to += width) {
-        vector column = {0};
-        for (int64_t row = 0; row < num; row++) column[row] = from[row * stride];
-        put(to, column);
-    }
+    for (int64_t row = 0; row < LANES; row++, from += stride)
+        for (int64_t word = 0; word < words; word++) ((float *)to)[word * width + row] = row < num ? from[word] : 0.0f;
 }
 
 #if defined __AVX2__

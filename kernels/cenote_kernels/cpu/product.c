@@ -44,35 +44,35 @@ INLINE vector gelu_by_tanh(vector x) {
     return x * sigmoid(x * (x * x * (0.044715f * 1.59576912f) + 1.59576912f));
 }
 
-/* One row of a panel's sums to `out`. */
-INLINE void end_row(const Product *p, vector *sums, int64_t panel, number *out) {
-    if (p->ending == GATE) {
-        const int64_t column = panel * PANEL / 2;
-#pragma GCC unroll 2
-        for (int j = 0; j < TILE_VECTORS / 2; j++) {
-            const vector gate = sums[j], up = sums[j + TILE_VECTORS / 2];
-            store(out + column + j * LANES, gate * sigmoid(gate) * up,
-                  lanes_up_to(p->num_outputs - column - j * LANES));
+/* The sums of some rows of a panel to `out`. */
+static void end_tile(const Product *p, const float *sums, int64_t num_rows, int64_t row, int64_t panel) {
+    number *out = p->out + row * p->out_stride;
+    for (int64_t i = 0; i < num_rows; i++, sums += PANEL, out += p->out_stride) {
+        if (p->ending == GATE) {
+            for (int64_t j = 0; j < PANEL / 2; j += LANES) {
+                const int64_t column = panel * PANEL / 2 + j;
+                const vector gate = take(sums + j), up = take(sums + PANEL / 2 + j);
+                store(out + column, gate * sigmoid(gate) * up, lanes_up_to(p->num_outputs - column));
+            }
+            continue;
         }
-        return;
-    }
-#pragma GCC unroll 4
-    for (int j = 0; j < TILE_VECTORS; j++) {
-        const int64_t column = panel * PANEL + j * LANES;
-        const lanes in = lanes_up_to(p->num_outputs - column);
-        vector y = sums[j];
-        if (p->bias) y += load(p->bias + column, in);
-        if (p->ending == GELU_ERF) y = gelu(y);
-        if (p->ending == GELU_TANH) y = gelu_by_tanh(y);
-        if (p->ending == ADD) y += load(out + column, in);
-        store(out + column, y, in);
+        for (int64_t j = 0; j < PANEL; j += LANES) {
+            const int64_t column = panel * PANEL + j;
+            const lanes in = lanes_up_to(p->num_outputs - column);
+            vector y = take(sums + j);
+            if (p->bias) y += load(p->bias + column, in);
+            if (p->ending == GELU_ERF) y = gelu(y);
+            if (p->ending == GELU_TANH) y = gelu_by_tanh(y);
+            if (p->ending == ADD) y += load(out + column, in);
+            store(out + column, y, in);
+        }
     }
 }
 
-/* Some rows with `words` words of a panel: from the sums `between` blocks, where this is not the first, to those or to
- * `out`. */
-INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
-                          float *between) {
+/* Some rows with `words` words of a panel: to their sums, from those of the words before where there are any. The first
+ * rows of an item fetch the panel. */
+INLINE void multiply_tile(const int rows, const int fetches, const Product *p, int64_t row, int64_t panel, int64_t first,
+                          int64_t words, float *between) {
     const int64_t stride = p->x_stride / WORD_NUMBERS;
     const uint32_t *x = (const uint32_t *)p->x + row * stride + first;
     const uint32_t *weight = p->weight + (panel * p->num_words + first) * PANEL;
@@ -82,22 +82,19 @@ INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t
 #pragma GCC unroll 4
         for (int j = 0; j < TILE_VECTORS; j++)
             sums[i][j] = first ? take(between + i * PANEL + j * LANES) : (vector){0};
-    add_products(rows, TILE_VECTORS, sums, x, stride, weight, PANEL, words);
-    if (first + words == p->num_words) {
-#pragma GCC unroll 6
-        for (int i = 0; i < rows; i++) end_row(p, sums[i], panel, p->out + (row + i) * p->out_stride);
-        return;
-    }
+    add_products(rows, TILE_VECTORS, fetches, sums, x, stride, weight, PANEL, words);
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < TILE_VECTORS; j++) put(between + i * PANEL + j * LANES, sums[i][j]);
 }
 
-static void multiply(int64_t rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
-                            float *between) {
-    switch (rows) {
-#define ROWS(n) case n: multiply_tile(n, p, row, panel, first, words, between); break;
+static void multiply(int64_t rows, int fetches, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
+                     float *between) {
+    switch (2 * rows + fetches) {
+#define ROWS(n) \
+    case 2 * n: multiply_tile(n, 0, p, row, panel, first, words, between); break; \
+    case 2 * n + 1: multiply_tile(n, 1, p, row, panel, first, words, between); break;
         ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6)
 #undef ROWS
     }
@@ -124,15 +121,18 @@ static void multiply_some(void *data) {
     float between[ITEM_ROWS * PANEL] __attribute__((aligned(64)));
     for (int64_t item; (item = next_item(work)) < work->num_items;) {
         const int64_t panel = item / num_parts, start = item % num_parts * item_rows;
-        const int64_t stop = at_most(start + item_rows, p->num_rows);
+        const int64_t num_rows = at_most(item_rows, p->num_rows - start), num_tiles = (num_rows + TILE_ROWS - 1) / TILE_ROWS;
         for (int64_t first = 0; first < p->num_words; first += BLOCK_WORDS)
-            for (int64_t row = start; row < stop; row += TILE_ROWS)
-                multiply(at_most(TILE_ROWS, stop - row), p, row, panel, first,
-                         at_most(BLOCK_WORDS, p->num_words - first), between + (row - start) * PANEL);
+            for (int64_t tile = 0; tile < num_tiles; tile++) {
+                const int64_t row = num_rows * tile / num_tiles, rows = num_rows * (tile + 1) / num_tiles - row;
+                const int64_t words = at_most(BLOCK_WORDS, p->num_words - first);
+                multiply(rows, tile == 0, p, start + row, panel, first, words, between + row * PANEL);
+                if (first + words == p->num_words) end_tile(p, between + row * PANEL, rows, start + row, panel);
+            }
     }
 }
 
-const int64_t NAME(panel) = PANEL;
+int NAME(panel)(void) { return PANEL; }
 
 void NAME(multiply)(const Product *p) {
     const int64_t item_rows = rows_of_item(p);

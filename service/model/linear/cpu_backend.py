@@ -40,9 +40,9 @@ def has_bfloat16() -> bool:
 def packed_products(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
     """The faster packed products of a device; None where torch's own are.
 
-    Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which has tiles on some.
+    Our own where they have been measured, on AMD; else oneDNN's, which has tiles on some.
     """
-    if runs_on(dtype, device) and chosen().instructions == "avx512" and "AuthenticAMD" in processor_words():
+    if runs_on(dtype, device) and "AuthenticAMD" in processor_words():
         return NATIVE
     return ONEDNN if can_prepack_decoder(device, dtype) else None
 

@@ -1,4 +1,4 @@
-"""Matrix products by our own kernel for processors with AVX-512, with what follows a product computed inside it.
+"""Matrix products by our own kernel for processors, with what follows a product computed inside it.
 
 The weight is packed once, and any number of rows is multiplied as it is: there is no code to be written for it and
 nothing to be filled.
