@@ -5,21 +5,26 @@ from typing import Annotated
 from msgspec import Meta
 
 from schemas.base import Wire
-from schemas.content.examples import EXAMPLE_IMAGE
+from schemas.content.examples import EXAMPLE_IMAGE, EXAMPLE_VIDEO
 from schemas.content.parts import PARTS_ORDER, ContentParts
 from schemas.limits import MAX_INPUTS
 
 
 class RerankItem(Wire, frozen=True, kw_only=True):
-    """A query or a document: exactly one of its fields holds it.
+    """A query or a document: `content` holds it, or `text`, `image` and `video`, one of them or several together.
 
-    Source: Cohere's and Jina's `text`, Jina's `image`, vLLM's `content` (docs/notes/api-contract.md).
+    Source: Cohere's and Jina's `text`, Jina's `image`, SGLang's and DashScope's `video`, OpenRouter's several, vLLM's
+    `content` (docs/notes/api-contract.md).
     """
 
     text: Annotated[str | None, Meta(description="A text.", examples=["a red bicycle against a wall"])] = None
     image: Annotated[
         str | None,
         Meta(description="An image: a data URI, or a URL where the server fetches them.", examples=[EXAMPLE_IMAGE]),
+    ] = None
+    video: Annotated[
+        str | None,
+        Meta(description="A video: a data URI, or a URL where the server fetches them.", examples=[EXAMPLE_VIDEO]),
     ] = None
     content: Annotated[
         str | ContentParts | None,

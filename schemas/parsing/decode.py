@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from schemas.base import Wire
+from schemas.dialects.reading import read_dialect
 from schemas.errors import RuleError
 from schemas.parsing.explain import explain, is_unknown_field
 from schemas.parsing.lenient import lenient_body
@@ -27,7 +28,8 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     """Decode a body strictly: no unknown fields, no numbers in strings, no values out of bounds.
 
     `ignore_unknown` skips unknown fields at every depth (`--unknown-fields ignore`), except those that would change the
-    answer. With `on_error: per_item` texts of inputs may be broken: see `schemas.parsing.reparse`.
+    answer. With `on_error: per_item` texts of inputs may be broken: see `schemas.parsing.reparse`. What is refused may
+    be in another server's form: see `schemas.dialects`.
 
     Raises:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
@@ -42,6 +44,8 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     try:
         return _read_again(raw, wanted, refused)
     except msgspec.ValidationError as error:
+        if (request := read_dialect(raw, type_, ignore_unknown=ignore_unknown)) is not None:
+            return request
         raise explain(str(error), type_) from None
 
 

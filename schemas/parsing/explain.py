@@ -6,6 +6,8 @@ and only if they are short and plain.
 
 import re
 
+from msgspec import inspect
+
 from schemas.errors import ErrorCode, RuleError
 from schemas.parsing.hints import meant_by, meant_value, shown
 from schemas.parsing.paths import choices, expectation, field_names, types_at
@@ -32,7 +34,7 @@ _GOT = {
     "object": "an object",
     "null": "null",
 }
-_SIDES = ("queries", "documents", "text_1", "text_2", "data_1", "data_2")
+_SIDES = ("queries", "documents", "passages", "text_1", "text_2", "data_1", "data_2")
 _SOURCES = ("input", "inputs", "messages", "content", "texts", "images", "query", *_SIDES)
 _ITEM = re.compile(rf"(?:input|inputs|texts|images|{'|'.join(_SIDES)})\[(\d+)\]|messages\[(\d+)\]\[")
 _MAX_NAME_CHARS = 64
@@ -107,7 +109,7 @@ def _wrong_choice(path: str, type_: object, value: str) -> RuleError:
 
 
 def _wrong_value(path: str, type_: object, got: str) -> RuleError:
-    if re.match(r"\.input\b", path):
+    if re.match(r"\.input\b", path) and _takes_texts(type_):
         return _wrong_text(path, type_, got)
     if _LONE_TYPE.fullmatch(path):
         got += "; features are answered for images, not for videos: send videos in `inputs` to get vectors"
@@ -117,6 +119,12 @@ def _wrong_value(path: str, type_: object, got: str) -> RuleError:
     return RuleError(
         "invalid_request", f"{subject}: expected {wanted}, got {got}", param=param, index=item_index(param or "")
     )
+
+
+def _takes_texts(type_: object) -> bool:
+    """True where `input` is of texts: the type lets token ids through, too. Other servers' forms have items there."""
+    entries = types_at(type_, ".input[0]")
+    return not entries or any(isinstance(one, inspect.IntType) for one in entries)
 
 
 def _wrong_text(path: str, type_: object, got: str) -> RuleError:

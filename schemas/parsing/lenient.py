@@ -24,8 +24,9 @@ NEVER_IGNORED = (
     *("dtype", "embed_dtype", "embedding_dtype", "output_dtype", "embedding_type", "embedding_types", "precision"),
     *("encoding", "embedding_format", "encoding_format", "output_encoding", "output_format", "endianness"),
     *("normalize", "normalized", "normalize_embeddings", "embedding_normalize", "quantization", "quantize"),
+    *("task", "modality", "passages", "top_k"),
 )
-"""Names that servers give to the length of vectors, the format of their numbers and their encoding."""
+"""Names that servers give to the length of vectors, their numbers' format, their encoding, and what they are of."""
 
 
 @cache

@@ -30,6 +30,8 @@ InputItem = str | int | list[int]
 _KINDS: dict[type, str] = {str: "a string", int: "a token id", list: "an array of token ids"}
 _JSON_KINDS: dict[type, str] = {int: "an integer", list: "an array"}
 _NAMING = ("instruction", "input_type")
+_NOT_POOLED = {"on_error": "per_item", "late_chunking": True}
+_PLAIN = ("float32", "little", "native")
 _ADDING = ("add_generation_prompt", "add_special_tokens")
 
 
@@ -59,6 +61,20 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
         _check_one_truncation(request)
     if request.messages is not None:
         _check_messages(request.messages, request)
+
+
+def check_pooling_request(request: EmbeddingRequest) -> None:
+    """Check a request of `POST /pooling`: a body of `/v1/embeddings` without what its answer has no place for.
+
+    Raises:
+        RuleError: as `check_embedding_request`, and `invalid_request`.
+    """
+    check_embedding_request(request)
+    absent = [name for name, value in _NOT_POOLED.items() if getattr(request, name) == value]
+    absent += [name for name in ("embed_dtype", "endianness") if getattr(request, name) not in (None, *_PLAIN)]
+    for name in absent:
+        message = f"`{name}`: this route answers float32, little-endian, of whole requests; /v1/embeddings has more"
+        raise RuleError("invalid_request", message, param=name)
 
 
 def check_stream_line(line: StreamLine) -> None:

@@ -13,7 +13,7 @@ SIDES = (("queries", "documents"), ("text_1", "text_2"), ("data_1", "data_2"))
 """Names of queries and of documents that a request of `/score` may have."""
 
 _ONLY_WITH_TEXTS = ("return_text", "truncate", "truncation_direction")
-_HOLDERS = ("text", "image", "content")
+_TOGETHER = ("text", "image", "video")
 
 
 def check_rerank_request(request: RerankRequest | CohereRerankRequest) -> None:
@@ -124,9 +124,9 @@ def _check_items(items: Sequence[RerankInput], name: str) -> None:
 def _check_item(item: RerankInput, param: str, index: int | None = None) -> None:
     if not isinstance(item, RerankItem):
         return
-    given = [name for name in _HOLDERS if getattr(item, name) is not None]
-    if len(given) != 1:
-        wanted = ", ".join(f"`{name}`" for name in _HOLDERS)
-        got = " and ".join(f"`{name}`" for name in given) or "none"
+    given = [name for name in _TOGETHER if getattr(item, name) is not None]
+    if bool(given) == (item.content is not None):
+        got = " and ".join(f"`{name}`" for name in (*given, "content")) if given else "none"
         code: ErrorCode = "conflicting_input" if given else "missing_input"
-        raise RuleError(code, f"`{param}`: expected exactly one of {wanted}, got {got}", param=param, index=index)
+        message = f"`{param}`: expected `content`, or of `text`, `image` and `video` one or several, got {got}"
+        raise RuleError(code, message, param=param, index=index)

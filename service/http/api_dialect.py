@@ -7,10 +7,12 @@ some without (docs/notes/ecosystem.md).
 import re
 from typing import Literal
 
-Dialect = Literal["openai", "cohere"]
+Dialect = Literal["openai", "cohere", "ollama"]
 """The API whose clients call a path, and whose error body they can read."""
 
 DIALECTS: dict[str, Dialect] = {
+    "/api/embed": "ollama",
+    "/api/embeddings": "ollama",
     "/v1/embeddings": "openai",
     "/v1/embeddings/stream": "openai",
     "/v1/models": "openai",
@@ -28,18 +30,39 @@ DIALECTS: dict[str, Dialect] = {
     "/v1/check-api-key": "cohere",
     "/tokenize": "openai",
     "/detokenize": "openai",
+    "/pooling": "openai",
 }
 """Routes of other servers' APIs, each with its dialect. Of two with the same ending, the first is the hint."""
 
 _OTHER_NAMES = {
-    "/pooling": "did you mean /v1/embeddings? It takes the same body",
     "/invocations": "did you mean /v1/embeddings? It takes the same body",
     "/v2/embeddings": "did you mean /v2/embed? Or /v1/embeddings for an OpenAI client, whose base URL ends in /v1",
 }
-"""Other paths for routes of ours: vLLM's, whose bodies are the same, and a mixture of OpenAI's and Cohere's."""
+"""Other paths for routes of ours: SageMaker's, whose bodies are the same, and a mixture of OpenAI's and Cohere's."""
+
+_OTHER_ROUTES = (
+    (
+        re.compile(r"/(chat|completions?|responses|messages|generate)\b"),
+        "this server generates no text; /v1/embeddings gives vectors, /v1/rerank scores",
+    ),
+    (
+        re.compile(r"\A/(v1/)?(ranking|retrieval|predict|classify)\b"),
+        "did you mean /v1/rerank? It scores documents against a query, and takes `passages` too",
+    ),
+    (
+        re.compile(r"\A/openai\b"),
+        "did you mean /openai/deployments/{model}/embeddings, or /v1/embeddings with the base URL up to /v1?",
+    ),
+    (
+        re.compile(r"\A/api\b"),
+        "did you mean /api/embed? Of Ollama's routes only those for embeddings are here; /v1/models lists the models",
+    ),
+)
+"""Beginnings of other servers' routes, and what there is here."""
 
 _ADVICE: dict[Dialect, str] = {
     "openai": "the base URL of an OpenAI client is this server's address with /v1 after it",
+    "ollama": "the base URL of an Ollama client is this server's address alone",
     "cohere": "the base URL of @ai-sdk/cohere is this server's address with /v2 after it, that of Cohere's own clients "
     "the address alone",
 }
@@ -74,7 +97,7 @@ def hint(path: str) -> str | None:
     if (whole := next((known for known in DIALECTS if path.endswith(known)), None)) is not None:
         return f"did you mean {whole}? {_TOO_MUCH if _VERSION.match(whole) else _UNVERSIONED}"
     if (meant := _meant_by_end(path)) is None:
-        return None
+        return next((said for begin, said in _OTHER_ROUTES if begin.search(path)), None)
     return f"did you mean {meant}? {_ADVICE[DIALECTS[meant]] if _VERSION.match(meant) else _UNVERSIONED}"
 
 

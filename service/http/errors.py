@@ -16,6 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import Scope, Send
 from msgspec import UNSET
 
+from schemas.endpoints.ollama import OllamaErrorResponse
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType, RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
@@ -156,4 +157,6 @@ def error_answer(error: ServiceError | RuleError, scope: Mapping[str, Any]) -> b
     # An unknown path does not say which API its client speaks: Cohere's form holds the fields of all.
     if dialect_of(path) == "cohere" or error.code == "route_not_found":
         return msgspec.json.encode(CohereErrorResponse(id=id_, message=body.message, detail=body.message, error=body))
+    if dialect_of(path) == "ollama":
+        return msgspec.json.encode(OllamaErrorResponse(error=body.message, detail=body))
     return msgspec.json.encode(ErrorResponse(error=body))

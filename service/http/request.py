@@ -229,7 +229,8 @@ async def _read(request: AnyRequest, serving: Serving, lease: Lease, max_bytes: 
 def check_kind(context: RequestContext, media_type: bytes) -> None:
     """Refuse a body that its headers mark as another media type than the route's, as compressed, or as not in UTF-8."""
     sent = context.headers.get(b"content-type", b"")
-    if sent != media_type:
+    # Programs that name no type send JSON. A page can send a body without one to any server, with its origin beside it.
+    if sent != media_type and (sent or media_type != JSON or b"origin" in context.headers):
         _check_media_type(sent.decode("latin-1"), media_type.decode())
     coding = context.headers.get(b"content-encoding", b"identity").decode("latin-1")
     if coding.strip().lower() != "identity":

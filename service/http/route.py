@@ -12,8 +12,9 @@ from litestar.handlers import HTTPRouteHandler
 
 from schemas.base import Answer, Wire
 from schemas.endpoints.health import Health
+from schemas.endpoints.ollama import OllamaErrorResponse
 from schemas.errors import CohereErrorResponse, ErrorResponse
-from service.http.api_dialect import dialect_of
+from service.http.api_dialect import Dialect, dialect_of
 from service.http.examples import ERRORS, cohere
 
 EMBED_STATUSES = (400, 401, 404, 408, 409, 413, 414, 415, 422, 429, 431, 500, 502, 503, 504)
@@ -24,6 +25,12 @@ TOKEN_STATUSES = (400, 401, 404, 408, 413, 414, 415, 429, 431, 500, 503)
 
 KEY_STATUSES = (401, 429, 500, 503)
 """Error statuses before a request is read, on a server with keys."""
+
+ERROR_TYPES: Mapping[Dialect, type[Answer]] = {
+    "openai": ErrorResponse,
+    "cohere": CohereErrorResponse,
+    "ollama": OllamaErrorResponse,
+}
 
 OPEN = "exclude_from_auth"
 """Option of a handler that needs no key on a server with keys, by Litestar's name for it."""
@@ -96,12 +103,16 @@ class Route:
         """The one type of its errors: of a probe its state, else that of the API that its path belongs to."""
         if self.response is Health:
             return Health
-        return CohereErrorResponse if dialect_of(self.path) == "cohere" else ErrorResponse
+        return ERROR_TYPES[dialect_of(self.path)]
 
     def error_example(self, status: int) -> Any:
         """In the shape of `error`; None where there is none."""
         found = self.error_examples.get(status, ERRORS.get(status))
-        return cohere(found) if found and self.error is CohereErrorResponse else found
+        if found and self.error is CohereErrorResponse:
+            return cohere(found)
+        if found and self.error is OllamaErrorResponse:
+            return {"error": found["error"]["message"], "detail": found["error"]}
+        return found
 
 
 def page(

@@ -2,6 +2,7 @@
 
 from service.http.route import OPEN
 from service.http.routes import (
+    azure,
     cohere_tokens,
     document,
     embed,
@@ -10,7 +11,9 @@ from service.http.routes import (
     health,
     image_embeds,
     models,
+    ollama,
     playground,
+    pooling,
     rerank,
     score,
     tei,
@@ -28,6 +31,9 @@ ROUTES = (
     *score.ROUTES,
     tei.EMBED,
     tei.EMBED_SPARSE,
+    pooling.ROUTE,
+    azure.ROUTE,
+    *ollama.ROUTES,
     *tokenize.ROUTES,
     *cohere_tokens.ROUTES,
     *models.ROUTES,

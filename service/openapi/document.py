@@ -4,6 +4,8 @@ import json
 from types import UnionType
 from typing import Any
 
+from schemas.dialects.dialect import Dialect
+from schemas.dialects.reading import DIALECTS, dialects_of
 from schemas.endpoints.health import Health
 from service import VERSION
 from service.http.answer_headers import HEADERS, RAW_HEADERS
@@ -42,8 +44,14 @@ _RAW = {
 SECURITY_SCHEMES = {
     "bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key, where the server has keys."},
     "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
+    "azureKeyHeader": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "api-key",
+        "description": "The same, as Azure has it",
+    },
 }
-"""Two ways to send a key; a request that uses both is refused."""
+"""Three ways to send a key; a request that uses two is refused."""
 
 
 TIMEOUT = {
@@ -57,6 +65,10 @@ TIMEOUT = {
 }
 """The one header of requests, besides the standard ones."""
 
+OTHER_FORMS = "x-dialects"
+"""Beside the body of an operation: the forms of other servers in which it may come. A `oneOf` of all of them would give
+generated clients a type that nobody can read."""
+
 _FORMATS = {"integer": {"format": "int32"}, "number": {"format": "float"}, "string": {}}
 
 
@@ -68,6 +80,7 @@ def build() -> dict[str, Any]:
         for kind in (route.query, route.request, route.response, route.error)
         if kind is not None
     ]
+    types += [kind for one in DIALECTS for kind in (one.body, one.response) if kind is not None]
     schemas = build_components(list(dict.fromkeys(types)))
     queries = {route.query: schemas.pop(route.query.__name__) for route in ROUTES if route.query is not None}
     paths: dict[str, dict[str, Any]] = {}
@@ -122,8 +135,22 @@ def _operation(route: Route, query: dict[str, Any]) -> dict[str, Any]:
     if route.request is not None:
         body = _content(route.request, dict(route.request_examples), route.request_media_type)
         operation["requestBody"] = {"required": True, "content": body}
+        if dialects := dialects_of(route.request):
+            operation["requestBody"][OTHER_FORMS] = [_other_form(dialect) for dialect in dialects]
+            names = ", ".join(dialect.name for dialect in dialects)
+            operation["description"] += f" A body may also come in the form of {names} (`{OTHER_FORMS}`)."
     operation["responses"] = {"200": _success(route)} | {str(s): _error(route, s) for s in route.error_statuses}
     return operation
+
+
+def _other_form(dialect: Dialect[Any]) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "name": dialect.name,
+        "description": dialect.about,
+        "schema": {"$ref": REF + component_of(dialect.body)},
+        "example": dict(dialect.example),
+    }
+    return form | ({"response": {"$ref": REF + component_of(dialect.response)}} if dialect.response else {})
 
 
 def _content(kind: type | UnionType, examples: dict[str, Any], media_type: str = "application/json") -> dict[str, Any]:

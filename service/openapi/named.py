@@ -9,21 +9,28 @@ from typing import Any, Literal
 
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
-from schemas.content.parts import PARTS_ORDER, ContentPart, ContentParts, GridThw, ImageSource
+from schemas.content.parts import PARTS_ORDER, Content, ContentPart, ContentParts, GridThw, ImageSource
 from schemas.content.scored import RerankInput, ScoreInput
 from schemas.content.video import VideoSource
+from schemas.dialects.elastic import ElasticContent, ElasticFormat, ElasticInput, ElasticItem, ElasticType
+from schemas.dialects.items import MediaInput, MediaItem
+from schemas.dialects.nim_rerank import NimTruncate
+from schemas.dialects.openrouter import ContentInput
+from schemas.dialects.vllm import OtherOptions, VllmInput
 from schemas.endpoints.embed_v1 import EmbedV1Response
 from schemas.endpoints.embed_vectors import EmbeddingType, TokenWeights
 from schemas.endpoints.embeddings import Embedding, EmbeddingInput, EncodingFormat
 from schemas.endpoints.health import HealthStatus
 from schemas.endpoints.image_embeds import FeaturesFormat
 from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling, ScoreKind
+from schemas.endpoints.ollama import KeepAlive
+from schemas.endpoints.pooling import PoolingTask
 from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
 from schemas.endpoints.stream import StreamAnswer
 from schemas.endpoints.tei import TeiInputs, TeiSparseVectors, TeiVectors
 from schemas.errors import ErrorCode, ErrorType
 from schemas.fields import EmbedDtype, Endianness, OnError, PartOrder, Truncate, TruncationSide
-from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
+from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32, MAX_PARTS_PER_INPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,18 @@ def _url_source(kind: str, source: object, whose: str) -> Named:
         sdk_branch=f"{kind}Url",
     )
 
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _list_of(name: str, union: object, item: str, most: int = MAX_INPUTS) -> Named:
+    """A field of another server's form that the document lists as an array of components."""
+    array = {"type": "array", "items": _ref(item), "minItems": 1, "maxItems": most}
+    return Named(name, union, "", (array,), array_only=True)
+
+
+_TEXT = {"title": "Text", "type": "string"}
 
 NAMED = (
     Named("Role", Role, "The speaker of a message."),
@@ -180,6 +199,33 @@ NAMED = (
         sdk_branch="Texts",
         sdk_description="Texts.",
     ),
+    Named(
+        "MediaEntry",
+        str | MediaItem,
+        "An item: a text, or an object.",
+        (_TEXT, _ref("MediaItem")),
+        sdk_branch="MediaItem",
+    ),
+    _list_of("MediaInput", MediaInput, "MediaEntry"),
+    Named("ContentEntry", str | Content, "An item: a text, or its parts.", (_TEXT, _ref("InputItem"))),
+    _list_of("ContentInput", ContentInput, "ContentEntry"),
+    Named("ElasticType", ElasticType, "Kind of a value."),
+    Named("ElasticFormat", ElasticFormat, "How a value is written."),
+    _list_of("ElasticContent", ElasticContent, "ElasticValue", MAX_PARTS_PER_INPUT),
+    Named("ElasticEntry", str | ElasticItem, "An item: a text, or its values.", (_TEXT, _ref("ElasticItem"))),
+    _list_of("ElasticInput", ElasticInput, "ElasticEntry"),
+    _list_of("VllmInput", VllmInput, "MessageOrConversation"),
+    Named("OtherOptions", OtherOptions, "Options of another server, by name."),
+    Named("NimTruncate", NimTruncate, "Treatment of a pair that is too long."),
+    Named(
+        "KeepAlive",
+        KeepAlive,
+        "How long a model stays loaded.",
+        (_TEXT, {"title": "Seconds", "type": "number", "format": "float"}),
+        in_sdk=False,
+    ),
+    Named("PoolingTask", PoolingTask, "What is wanted of each input.", in_sdk=False),
+    Named("PoolingObject", Literal["pooling"], "Marks vectors, as in vLLM's API."),
     Named("TeiVectors", TeiVectors, "Vectors, in the order of the request."),
     Named("TeiSparseVectors", TeiSparseVectors, "Sparse vectors, in the order of the request."),
     Named("StreamAnswer", StreamAnswer, "A line of a stream's answer; `type` says which."),

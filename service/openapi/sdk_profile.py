@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from service.openapi.components import REF, Schema, branches, component_name, map_references
-from service.openapi.document import build
+from service.openapi.document import OTHER_FORMS, build
 from service.openapi.named import NAMED
 from service.openapi.openapi30 import Document, to_openapi30
 
@@ -38,13 +38,15 @@ def render_sdk() -> bytes:
 
 
 def _without_options(paths: Document) -> Document:
-    """The operations without parameters that may be absent: generators for Java make each a positional argument."""
+    """The operations in their own forms, without optional parameters: generators for Java make each positional."""
     return {path: {method: _bare(operation) for method, operation in each.items()} for path, each in paths.items()}
 
 
 def _bare(operation: Document) -> Document:
     kept = [parameter for parameter in operation.get("parameters", []) if parameter.get("required")]
     rest = {key: value for key, value in operation.items() if key != "parameters"}
+    if "requestBody" in rest:
+        rest["requestBody"] = {key: value for key, value in rest["requestBody"].items() if key != OTHER_FORMS}
     return rest | ({"parameters": kept} if kept else {})
 
 

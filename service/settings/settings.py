@@ -93,6 +93,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     allow_private_media_hosts: Annotated[
         str | None, _about("hosts from which media may be fetched even if their addresses are private")
     ] = None
+    media_urls: Annotated[
+        Literal["read", "text"],
+        _about("what a text is that is the URL of a media file on such a host: the file, or its own words"),
+    ] = "read"
     media_ports: Annotated[str, _about("ports from which media may be fetched")] = "80,443"
     nat64_prefixes: Annotated[
         str | None, _about("IPv6 prefixes that this network translates to IPv4 (NAT64), besides 64:ff9b::/96")

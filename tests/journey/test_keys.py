@@ -74,11 +74,16 @@ def ask(http: httpx.Client, key: str, body: dict[str, object] = GOOD) -> httpx.R
     return http.post("/v1/embeddings", json=body, headers=bearer(key))
 
 
-def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> None:
-    for headers in (bearer(A), {"X-API-Key": A}, {"authorization": f"bEARER  {A}"}):
+def test_a_key_opens_by_each_header_and_on_every_api(locked: LiveServer) -> None:
+    for headers in (bearer(A), {"X-API-Key": A}, {"api-key": A}, {"authorization": f"bEARER  {A}"}):
         assert locked.http.post("/v1/embeddings", json=GOOD, headers=headers).status_code == 200
     assert locked.http.post("/v2/embed", json={"texts": ["x"]}, headers=bearer(B)).status_code == 200
     assert locked.http.get("/v1/models", headers=bearer(A)).status_code == 200
+    name = locked.http.get("/v1/models", headers=bearer(A)).json()["data"][0]["id"].replace("/", "-")
+    azure = f"/openai/deployments/{name}/embeddings?api-version=1"
+    assert [locked.http.post(azure, json=GOOD, headers=one).status_code for one in ({"api-key": A}, {})] == [200, 401]
+    for path in ("/api/embed", "/pooling"):
+        assert [locked.http.post(path, json=GOOD, headers=one).status_code for one in (bearer(B), {})] == [200, 401]
     assert [locked.http.get("/docs/embeddings", headers=headers).status_code for headers in ({}, bearer(A))] == [
         200
     ] * 2
@@ -104,6 +109,8 @@ def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> No
         [(b"x-api-key", b"Bearer " + A.encode())],
         [(b"x-api-key", A.encode()), (b"x-api-key", A.encode())],
         [(b"authorization", b"Basic x"), (b"x-api-key", A.encode())],
+        [(b"api-key", b"wrong")],
+        [(b"api-key", A.encode()), (b"x-api-key", A.encode())],
         [(b"authorization", b"Bearer " + A.encode()), (b"authorization", b"Bearer " + A.encode())],
         [(b"authorization", b"Bearer " + A.encode()), (b"x-api-key", A.encode())],
     ],
@@ -132,7 +139,10 @@ def test_a_refused_body_is_not_waited_for_and_the_connection_survives(locked: Li
 def test_only_the_probes_metrics_and_the_pages_are_open(locked: LiveServer) -> None:
     """Of everything in the document, everything that is not in it, and every method."""
     paths = build()["paths"]
-    inside = [path.replace("{model_id}", "builtin") for path in paths] + ["/playground/main.js", "/playground/pages"]
+    inside = [path.format(model_id="builtin", deployment="builtin") for path in paths] + [
+        "/playground/main.js",
+        "/playground/pages",
+    ]
     near = ["/livez/", "//livez", "/livez/x", "/livezz", "/health/../v1/models", "/%6civez/x", "/metrics.json", "/none"]
     near += ["/playground", "/playground/", "/playground/main.js/", "/playground/../v1/models", "/playground/files.py"]
     near += ["/docs/none", "/docs/", "/docs/files.py", "/llms.txt"]

@@ -207,7 +207,8 @@ BYTES = (
 )
 
 TRANSPORT = (
-    Refusal("no content type", V1, GOOD, 415, "unsupported_media_type", words=("nothing",), headers={}),
+    Refusal("no content type of a page", V1, GOOD, 415, "unsupported_media_type", words=("nothing",),
+            headers={"origin": "http://127.0.0.1:9"}),
     Refusal("form", V2, b"texts=x", 415, "unsupported_media_type",
             headers={"content-type": "application/x-www-form-urlencoded"}),
     Refusal("compressed", V1, gzip.compress(b'{"input":"x"}'), 415, "unsupported_media_type", words=("gzip",),
@@ -245,7 +246,7 @@ def test_a_lenient_server_takes_unknown_fields_at_every_depth(bare_server: LiveS
     for body, same in (
         ({"inputs": [{"content": loose, "id": 7}], "weight": [[[{}]]]}, {"inputs": [{"content": plain}]}),
         ({"messages": [[{"role": "user", "name": "n", "content": loose}]]}, {"inputs": [{"content": plain}]}),
-        ({"input": "x", "priority": [[{}]]}, {"input": "x"}),
+        ({"input": "x", "weight": [[{}]]}, {"input": "x"}),
     ):
         assert server.http.post(V1, json=body).json()["error"]["code"] == "unknown_field"
         np.testing.assert_array_equal(bare_server.vectors(body), bare_server.vectors(same))

@@ -34,7 +34,7 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
           for path in ("/v1/v1/embeddings", "/v2/v1/embeddings/", "/openai/v1/embeddings")),
         *((path, ("did you mean /v2/embed", TOO_MUCH)) for path in ("/v1/v2/embed", "/v2/embed/v2/embed")),
         *((f"/v1/v1/{name}", (f"did you mean /v1/{name}", TOO_MUCH)) for name in ("embed", "rerank", "check-api-key")),
-        *((f"/api/{name}", (f"did you mean /{name}", "no version")) for name in ("embed", "rerank", "tokenize")),
+        *((f"/api/{name}", (f"did you mean /{name}", "no version")) for name in ("rerank", "tokenize")),
         ("/check-api-key", ("did you mean /v1/check-api-key", "@ai-sdk/cohere", "/v2 after it", "address alone")),
         ("/v2/embeddings", ("did you mean /v2/embed", "/v1/embeddings for an OpenAI client")),
         ("/elsewhere", ("/openapi.json",)),

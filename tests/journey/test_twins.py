@@ -112,7 +112,7 @@ LISTS = [
 Said = tuple[Any, str, str]
 """A value, the code of its refusal, and what of its place is at fault."""
 
-URI = image(31)
+URI, NO_IMAGE = image(31), "data:image/png;base64,bm8="
 BAD_TEXTS: list[Said] = [
     *((value, "invalid_request", "") for value in (1.5, True, {}, {"a": 1}, "\ud83d", "a\udc00")),
 ]
@@ -144,12 +144,13 @@ BAD_ITEMS: list[Said] = [
     *((value, "invalid_request", "") for value in (5, 1.5, True)),
     *((value, "missing_input", "") for value in ({}, {"text": None}, {"content": None, "image": None})),
     ({"text": "a", "content": "b"}, "conflicting_input", ""),
-    ({"text": "a", "image": "b"}, "conflicting_input", ""),
+    ({"text": "a", "image": "b"}, "media_undecodable", ".image"),
     ({"nope": 1}, "unknown_field", ".nope"),
     ({"image": 5}, "invalid_request", ".image"),
     ({"image": ""}, "media_undecodable", ".image"),
     ({"image": BROKEN}, "media_undecodable", ".image"),
-    *((value, "invalid_request", "") for value in ("\ud83d", URI)),
+    ("\ud83d", "invalid_request", ""),
+    (BROKEN, "media_undecodable", ""),
 ]
 
 BAD_LISTS: list[Said] = [
@@ -175,7 +176,7 @@ def fault_of(server: LiveServer, place: Place, said: Said) -> str | None:
     ("places", "bad"),
     [
         (TEXTS, BAD_TEXTS),
-        ([one for one in TEXTS if one.path != "/v1/tokenize"], [(URI, "invalid_request", "")]),  # its tokens are asked
+        ([one for one in TEXTS if one.path != "/v1/tokenize"], [(NO_IMAGE, "media_undecodable", "")]),  # of text
         (CONTENTS, BAD_CONTENTS),
         (SCORED, BAD_ITEMS),
         (LISTS, BAD_LISTS),

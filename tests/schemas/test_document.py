@@ -12,6 +12,7 @@ from schemas.endpoints.embed import COHERE_INPUT_TYPES
 from schemas.errors import ERROR_CODES
 from service.http.route_table import ROUTES
 from service.openapi import build, render
+from service.openapi.document import OTHER_FORMS
 from service.statuses import CODES, REASONS
 from tests.conftest import ROOT
 from tests.schemas.document_nodes import errors_of, validator_of, walk
@@ -41,6 +42,8 @@ def contents() -> Iterator[tuple[str, dict[str, Any]]]:
         if "requestBody" in operation:
             (body,) = operation["requestBody"]["content"].values()
             yield f"{name} request", body
+            for form in operation["requestBody"].get(OTHER_FORMS, ()):
+                yield f"{name} {form['name']}", form | {"examples": {form["name"]: {"value": form["example"]}}}
         for status, response in operation["responses"].items():
             for content in response["content"].values():
                 yield f"{name} {status}", content

@@ -39,7 +39,7 @@ def seeds() -> list[tuple[str, bytes]]:
         for example in route.request_examples.values():
             raw = json.dumps(_shortened(example["value"])).encode()
             if len(raw) <= MAX_SEED_BYTES:
-                found.append((route.path, raw))
+                found.append((route.path.format(deployment="builtin"), raw))
     return found
 
 

@@ -16,8 +16,8 @@ from service.prompt.profile.profile import Modality
 
 NAMES: dict[Modality, str] = {"text": "text", "image": "images", "video": "videos", "audio": "audio"}
 
-FIRST_CHARS = frozenset("dD \t\r\n")
-"""Of a text that is a data URI: any other is told by one look."""
+FIRST_CHARS = frozenset("dDhH \t\r\n")
+"""Of a text that is a data URI or a URL: any other is told by one look."""
 
 MEDIA_FIELDS = frozenset(
     {

@@ -69,10 +69,17 @@ class Fetching:
     Attributes:
         fetcher: of all requests.
         max_request_bytes: of one request.
+        reads_texts: a text that is the URL of a media file is read as the file.
     """
 
     fetcher: Fetcher
     max_request_bytes: int
+    reads_texts: bool = True
+
+    @property
+    def policy_of_texts(self) -> FetchPolicy:
+        """From where media are fetched whose URLs stand where texts may; from nowhere where URLs are texts."""
+        return self.fetcher.policy if self.reads_texts else FetchPolicy()
 
     @classmethod
     def of(cls, settings: Settings, num_fronts: int = 1) -> "Fetching | None":
@@ -98,7 +105,7 @@ class Fetching:
             max_per_tenant=max(1, 2 * settings.max_media_fetches_per_host // num_fronts),
             tls=client_context(),
         )
-        return cls(fetcher, settings.max_media_bytes)
+        return cls(fetcher, settings.max_media_bytes, settings.media_urls == "read")
 
     def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> FetchStep | None:
         """Return the fetch of a request's media, which `fetch` does; None when no part has a URL."""

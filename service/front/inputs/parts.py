@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from service.front.inputs.checking import FIRST_CHARS, uri_kind
+from service.front.inputs.checking import FIRST_CHARS
+from service.front.inputs.media_strings import is_medium
 from service.front.inputs.sources import num_chars
 from service.front.job import Job
 from service.prompt.plain_texts import PlainTexts
@@ -42,10 +43,9 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[range]:
     texts = [one.source for one in job.inputs if isinstance(one.source, str) and one.options is options]
     if len(texts) < len(job.inputs) or options.max_text_tokens:
         return []
-    if not job.per_item and (
-        any(text[:1] in FIRST_CHARS and uri_kind(text) for text in texts)
-        or not plain_texts.are_accepted(texts, options.like, job.truncation)
-    ):
+    if any(text[:1] in FIRST_CHARS and is_medium(text) for text in texts):
+        return []
+    if not job.per_item and not plain_texts.are_accepted(texts, options.like, job.truncation):
         return []
     return _cut(list(map(len, texts)), size)
 

@@ -19,6 +19,7 @@ from service.front.inputs.checking import FIRST_CHARS, broken_text, refuse_media
 from service.front.inputs.conversations import read_conversation
 from service.front.inputs.fetching import Fetching, FetchStep
 from service.front.inputs.media_reader import MediaReader, MediaRules
+from service.front.inputs.media_strings import with_media_strings
 from service.front.inputs.opening import FileKind, Opener, file_kind, open_files
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
 from service.front.inputs.sources import (
@@ -33,6 +34,7 @@ from service.front.inputs.sources import (
 from service.front.job import ImagePart, Job, JobInput, PlacedMedia, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
+from service.media.fetch.policy import FetchPolicy
 from service.outputs.ask import Asks
 from service.outputs.plan import TokenPlan
 from service.prompt.conversation import Conversation
@@ -147,6 +149,17 @@ class InputReader:
             if own := [place for place in files if file_kind(place) == kind]:
                 steps.append(partial(open_files, opener, media, own, per_item))
         return steps
+
+    def with_media_strings(self, job: Job) -> Job:
+        """The job with its strings that are a medium as that medium; chunks of one text are texts alone.
+
+        Raises:
+            InputError: the model does not take it, unless the job is `per_item`.
+        """
+        if job.asks and job.asks[0].joins_inputs:
+            return job
+        policy = self.fetching.policy_of_texts if self.fetching else FetchPolicy()
+        return with_media_strings(job, self.model.profile.modalities, policy)
 
     def prompts(self, job: Job, media: MediaReader, part: range) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of a part of a job's inputs; of a `per_item` job an error stands in the place of its input.

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from schemas.content.parts import Content, ImageUrlPart, TextPart
 from schemas.content.scored import RerankInput, ScoreInput
+from schemas.content.video import VideoUrlPart
+from schemas.dialects.items import media_parts
 from schemas.fields import PartOrder
 from service.front.inputs.sources import parts_input, prompt_limit
 from service.front.job import Job, JobInput, PlacedMedia, PromptOptions
@@ -56,7 +58,7 @@ class Side(NamedTuple):
         item = self.items[index]
         if isinstance(item, str):
             return item
-        if item.text is not None or item.content is None:
+        if item.content is None:
             return item.text or ""
         if isinstance(item.content, str):
             return item.content
@@ -65,14 +67,20 @@ class Side(NamedTuple):
     def _input(self, item: RerankInput, param: str, index: int, options: PromptOptions) -> JobInput:
         if isinstance(item, str):
             return JobInput(param, item, (), options)
-        if item.text is not None:
+        if item.content is not None:
+            return parts_input(param, Content(content=item.content), index, options)
+        parts = media_parts(item)  # `schemas.parsing.score_rules` lets no empty item through
+        if len(parts) == 1 and item.text is not None:
             return JobInput(f"{param}.text", item.text, (), options)
-        if item.image is not None:
-            path = f"{param}.image"
-            place = PlacedMedia(path, path, index, ImageUrlPart(image_url=item.image))
-            return JobInput(path, place, (place,), options)
-        assert item.content is not None  # `schemas.parsing.score_rules` lets no empty item through
-        return parts_input(param, Content(content=item.content), index, options)
+        names = {VideoUrlPart: "video", ImageUrlPart: "image"}
+        places = [
+            PlacedMedia(f"{param}.{names[type(part)]}", f"{param}.{names[type(part)]}", index, part)
+            for part in parts
+            if isinstance(part, VideoUrlPart | ImageUrlPart)
+        ]
+        if len(parts) == 1:
+            return JobInput(places[0].param, places[0], tuple(places), options)
+        return JobInput(param, Content(content=parts), tuple(places), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

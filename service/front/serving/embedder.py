@@ -15,6 +15,7 @@ from service.front.admission.budget import Budget, Lease, TimedLease
 from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.load import Load
 from service.front.engine_client.engine_host import PromptEngine
+from service.front.inputs.checking import FIRST_CHARS
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import PartSize, most_tokens, parts_of
 from service.front.inputs.reader import InputReader
@@ -219,6 +220,11 @@ class Embedder:
         Tokens and bytes are counted in the lease.
         """
         read = [*job.queries, *job.inputs] if job.queries else job.inputs
+        for one in read:
+            if isinstance(one.source, str) and one.source[:1] in FIRST_CHARS:
+                job = self._reader.with_media_strings(job)
+                read = [*job.queries, *job.inputs]
+                break
         every, places = range(len(job.inputs)), [place for one in read for place in one.media]
         media, has_fetched = self._no_media, False
         if places:

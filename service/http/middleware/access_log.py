@@ -33,11 +33,18 @@ MAX_WRITE_BYTES = 5 << 15
 is 128 KiB and at most a vector more."""
 
 OTHER = "other"
-MODEL_ROUTE = "/v1/models/{id}"
+OPEN_ENDED = ("/v1/models/{id}", "/openai/deployments/{deployment}/embeddings")
+"""Routes with a name in their path."""
 
 STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})
 
 _requests = cache(metrics.REQUESTS.labels)
+
+
+def _open_ended(path: str) -> str:
+    """The route that a path with a name in it is of; `other` of any other."""
+    found = (route for route in OPEN_ENDED if path.startswith(route.partition("{")[0]))
+    return next((route for route in found if path.endswith(route.partition("}")[2])), OTHER)
 
 
 @dataclass(slots=True)
@@ -82,7 +89,7 @@ class LoggedRequest:
             stages.intervals.append(("write", self.answering_s, ended_s))
         path, method, total_s = scope["path"], str(scope.get("method")), ended_s - self.began_s
         # A path that is no route's is `other`, so that no client can make series.
-        route = LABELS.get(path) or (MODEL_ROUTE if path.startswith("/v1/models/") else OTHER)
+        route = LABELS.get(path) or _open_ended(path)
         method = method if method in METHODS else OTHER
         _requests(route, str(self.status if self.status in STATUSES else OTHER)).inc()
         metrics.REQUEST_SECONDS.observe(route, total_s)

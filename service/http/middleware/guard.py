@@ -24,7 +24,11 @@ from service.http.route_table import OPEN_PATHS
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="cenote"'}
 """Required beside every 401 (RFC 9110 section 15.5.2)."""
 
-NO_KEY = "expected an API key, as `Authorization: Bearer KEY` or as `x-api-key: KEY`, and got none or more than one"
+NO_KEY = (
+    "expected an API key, as `Authorization: Bearer KEY`, as `x-api-key: KEY` or as `api-key: KEY`, and got none or "
+    "more than one"
+)
+KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key")
 WRONG_KEY = "the API key is not one that this server knows"
 
 
@@ -92,18 +96,18 @@ def _known(keyring: Keyring, scope: Scope) -> LoadedKey:
 
 
 def sent_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """The key of a request, in `Authorization: Bearer`, as OpenAI's and Cohere's clients send it, or in `x-api-key`.
+    """The key of a request, in one of three headers: clients of OpenAI and Cohere send the first, of Azure the last.
 
     Returns:
         Its bytes, whatever they are; None where there is none, another scheme, or more than one key.
 
     Source: RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1).
     """
-    found = [(name.lower(), value) for name, value in headers if name.lower() in (b"authorization", b"x-api-key")]
+    found = [(name.lower(), value) for name, value in headers if name.lower() in KEY_HEADERS]
     if len(found) != 1:
         return None
     (name, value) = found[0]
-    if name == b"x-api-key":
+    if name != b"authorization":
         return value.strip(b" \t") or None
     scheme, _, key = value.partition(b" ")
     return (key.strip(b" \t") or None) if scheme.lower() == b"bearer" else None

@@ -33,8 +33,6 @@ from service.outputs.chunks import chunk_places, embeddings_ask
 from service.outputs.dense import VectorFormat
 
 
-@post("/v1/embeddings", status_code=200)
-@reads(EmbeddingRequest)
 async def create_embedding(call: Call[EmbeddingRequest]) -> ASGIApp:
     """One vector for each input, in OpenAI's form."""
     serving, body = call.serving, call.body
@@ -60,6 +58,9 @@ async def create_embedding(call: Call[EmbeddingRequest]) -> ASGIApp:
     )
 
 
+handler = post("/v1/embeddings", status_code=200)(reads(EmbeddingRequest)(create_embedding))
+
+
 def embedding_response(
     id_: str, body: EmbeddingRequest, name: str, result: EmbedResult, vector_format: VectorFormat
 ) -> EmbeddingResponse:
@@ -82,7 +83,7 @@ def _answer(vector: list[float] | str) -> dict[str, Any]:
 
 
 ROUTE = Route(
-    create_embedding,
+    handler,
     "createEmbedding",
     takes_timeout=True,
     summary="Vectors in OpenAI's form",

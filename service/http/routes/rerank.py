@@ -3,13 +3,16 @@
 The forms of Cohere's v1 and v2, of Jina and vLLM, and by `texts` that of text-embeddings-inference (TEI).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
 from litestar import post
 from litestar.types import ASGIApp
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from schemas.base import Answer
+from schemas.dialects.voyage_rerank import VoyageRank, VoyageRerankRequest, VoyageRerankResponse
 from schemas.endpoints.embed import EmbedApiVersion
 from schemas.endpoints.rerank import (
     AnyRerankRequest,
@@ -46,8 +49,14 @@ async def rerank_v1(call: Call[RerankRequest]) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v1, Jina and vLLM."""
     body = call.body
     check_rerank_request(body)
-    done = await score_call(call, _comparison(call, body))
-    return await answer(call, done.scores.result, lambda: in_parts(_response(done, body)), done.fingerprint)
+    asked = _comparison(call, body)
+    respond: Callable[[ScoredCall, RerankRequest], Answer] = _response
+    if isinstance(body, VoyageRerankRequest):
+        respond = _voyage_response
+        if body.truncation is False:
+            asked = replace(asked, cut_side=None)
+    done = await score_call(call, asked)
+    return await answer(call, done.scores.result, lambda: in_parts(respond(done, body)), done.fingerprint)
 
 
 @post("/v2/rerank", status_code=200)
@@ -105,6 +114,20 @@ def _response(done: ScoredCall, body: RerankRequest) -> RerankResponse:
         meta=_meta(done, "1"),
         usage=done.scores.result.counts.usage(len(done.scores.scores)),
     )
+
+
+def _voyage_response(done: ScoredCall, body: RerankRequest) -> VoyageRerankResponse:
+    data = [
+        VoyageRank(index=one.index, relevance_score=one.relevance_score, document=_text(one))
+        for one in _results(done, body)
+    ]
+    return VoyageRerankResponse(
+        data=data, model=done.name, usage=done.scores.result.counts.usage(len(done.scores.scores))
+    )
+
+
+def _text(one: RerankResult) -> str | UnsetType:
+    return one.document.text if isinstance(one.document, RerankDocument) else UNSET
 
 
 def _response_v2(done: ScoredCall, body: RerankRequest) -> CohereRerankResponse:

@@ -52,7 +52,7 @@ def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(body: object
          f"expected one of {PARTS}, got 'image'; did you mean `image_url`?"),
         (with_content([{"text": "a"}]), "inputs[1].content[0].type", 1, "required, got nothing"),
         (with_content(None), "inputs[1].content", 1, "expected a string or an array, got null"),
-        ({"input": ["a", {"content": "a"}]}, "input[1]", 1,
+        ({"input": ["a", {"contents": "a"}]}, "input[1]", 1,
          "expected a string, got an object; items with images go into `inputs`"),
         ({"input": [["a"]]}, "input[0]", 0, "expected a string, got an array"),
         ({"messages": [[USER], [{"role": "user", "content": 3}]]}, "messages[1][0].content", 1,

@@ -83,8 +83,12 @@ def _is_refusal(answer: http.client.HTTPResponse) -> bool:
 
 
 def _paths() -> set[str]:
-    documented = {path.replace("{model_id}", "builtin") for path in build()["paths"]}
-    routed = {path.replace("{model_id:path}", "a/b") for handler in ROUTE_HANDLERS for path in handler.paths}
+    documented = {path.format(model_id="builtin", deployment="builtin") for path in build()["paths"]}
+    routed = {
+        path.replace("{model_id:path}", "a/b").replace("{deployment:str}", "a")
+        for handler in ROUTE_HANDLERS
+        for path in handler.paths
+    }
     strange = {spelling.format(path) for path in RESPELLED for spelling in SPELLINGS}
     return documented | routed | strange | {"/none", "/schema", "/v1", "/.env", "/v1/models/health"}
 

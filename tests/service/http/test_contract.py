@@ -7,13 +7,17 @@ from typing import Any, get_args
 
 import httpx
 import jsonschema
+import msgspec
 import pytest
 
+from schemas.dialects.dialect import Dialect
+from schemas.dialects.reading import dialects_of
 from schemas.errors import ErrorType
 from service.http.errors import error_type
 from service.http.route import Route
 from service.http.route_table import ROUTE_HANDLERS, ROUTES
 from service.openapi import build
+from service.openapi.components import REF, component_of
 from service.playground.files import FILES, PAGES_PATH
 from service.reference.pages import SEARCH, pages
 from service.statuses import CODES
@@ -27,6 +31,11 @@ EXAMPLES = [
     pytest.param(route, example["value"], id=f"{route.operation_id} {name}")
     for route in ROUTES
     for name, example in route.request_examples.items()
+]
+DIALECTS = [
+    pytest.param(route, dialect, id=f"{route.operation_id} {dialect.name}")
+    for route in ROUTES
+    for dialect in dialects_of(route.request)
 ]
 READS = [pytest.param(route, id=route.operation_id) for route in ROUTES if route.method == "GET"]
 BAD_BODIES = ({}, {"unknown": 1}, {"model": "nobody", "input": "x", "texts": ["x"]}, {"input": 5, "texts": 5})
@@ -68,7 +77,8 @@ def check(route: Route, answer: httpx.Response) -> None:
 def send(server: LiveServer, route: Route, body: Any) -> httpx.Response:
     """A body of the route's own kind; lines are one line."""
     headers = {"content-type": route.request_media_type}
-    return server.http.request(route.method, route.path, content=json.dumps(body), headers=headers)
+    path = route.path.format(model_id="builtin", deployment="builtin")
+    return server.http.request(route.method, path, content=json.dumps(body), headers=headers)
 
 
 def test_the_apps_routes_are_the_documents() -> None:
@@ -96,6 +106,34 @@ def test_every_request_example_is_answered_as_documented(
     check(route, answer)
 
 
+@pytest.mark.parametrize(("route", "dialect"), DIALECTS)
+def test_every_other_form_is_read_as_ours_bit_for_bit(keeping: LiveServer, route: Route, dialect: Dialect[Any]) -> None:
+    assert route.request is not None
+    own = without_nulls(
+        msgspec.to_builtins(dialect.read(msgspec.convert(dialect.example, dialect.body), route.request))
+    )
+    own = {name: value for name, value in own.items() if name in route.request.__struct_fields__}
+    path = route.path.format(model_id="builtin", deployment="builtin")
+    answers = [keeping.ask(path, body).json() for body in (dict(dialect.example), own)]
+    scored = [one.get("data") or one["results"] for one in answers]
+    assert len(scored[0]) > 0
+    for got, want in zip(*scored, strict=True):
+        same = [name for name in ("embedding", "index", "relevance_score") if name in want]
+        assert len(same) == 2
+        assert [got[name] for name in same] == [want[name] for name in same]
+    if dialect.response is None:
+        check(route, keeping.http.post(path, json=dict(dialect.example)))
+    else:
+        schema = {"components": DOCUMENT["components"], "$ref": REF + component_of(dialect.response)}
+        jsonschema.Draft202012Validator(schema).validate(answers[0])
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.raw_examples], ids=lambda r: r.operation_id)
 def test_a_raw_answer_and_its_refusal_are_as_documented(server: LiveServer, route: Route) -> None:
     for body, status in (({"input": "x"}, 200), ({"input": "x", "on_error": "per_item"}, 400)):
@@ -113,15 +151,16 @@ def test_every_read_is_answered_as_documented(server: LiveServer, route: Route) 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.request], ids=lambda r: r.operation_id)
 def test_every_refusal_is_documented(server: LiveServer, route: Route) -> None:
+    path = route.path.format(deployment="builtin")
     for body in BAD_BODIES:
-        answer = server.http.post(route.path, json=body)
+        answer = server.http.post(path, json=body)
         assert answer.is_client_error
         check(route, answer)
-    check(route, server.http.post(route.path, content=b"x"))
+    check(route, server.http.post(path, content=b"x"))
 
 
 def test_a_model_that_is_not_there_is_refused_as_documented(server: LiveServer) -> None:
-    route = next(route for route in ROUTES if route.parameters)
+    route = next(route for route in ROUTES if "model_id" in route.parameters)
     answer = server.http.get(route.path.format(model_id="a/b"))
     assert answer.status_code == 404
     check(route, answer)
