@@ -1,5 +1,6 @@
 """Voyage's client: the base URL with `/v1`. It always sends `truncation`, and asks for base64 without saying so."""
 
+import asyncio
 from typing import Any, ClassVar
 
 import pytest
@@ -7,7 +8,7 @@ import voyageai
 from voyageai.error import ServiceUnavailableError, VoyageError
 
 from tests.clients.contract import AsksAtOnce, Instructs
-from tests.clients.plain import MODEL, TEXTS, Plain, assert_same
+from tests.clients.plain import CANDIDATES, LOOKED_FOR, MODEL, TEXTS, Plain, assert_ranked, assert_same
 from tests.clients.relay import Relay
 
 
@@ -52,3 +53,18 @@ def test_a_queue_that_stays_full_is_the_clients_own_class(relay: Relay) -> None:
     relay.num_busy = 1
     with pytest.raises(ServiceUnavailableError):
         client_of(relay.url).embed(TEXTS, model=MODEL)
+
+
+@pytest.mark.parametrize("top_k", [None, 2])
+def test_rerank_gives_the_servers_order(top_k: int | None, relay: Relay, plain: Plain) -> None:
+    answer = client_of(relay.url).rerank(LOOKED_FOR, CANDIDATES, model=MODEL, top_k=top_k)
+    assert_ranked([(one.index, one.relevance_score) for one in answer.results], plain, top_k)
+    assert [one.document for one in answer.results] == [CANDIDATES[one.index] for one in answer.results]
+    assert answer.total_tokens > 0
+    assert [sent.path for sent in relay.sent] == ["/v1/rerank"]
+
+
+def test_the_async_rerank_gives_the_same(plain: Plain) -> None:
+    client = voyageai.AsyncClient(api_key="unused", base_url=f"{plain.url}/v1", max_retries=1)
+    answer = asyncio.run(client.rerank(LOOKED_FOR, CANDIDATES, model=MODEL, truncation=False))
+    assert_ranked([(one.index, one.relevance_score) for one in answer.results], plain)
