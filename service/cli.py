@@ -1,7 +1,6 @@
 """`cenote serve`, `cenote ingest`, `cenote key`, `cenote models`, `cenote openapi`, `cenote reference`."""
 
 import argparse
-import asyncio
 import logging
 import os
 import sys
@@ -9,26 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-import uvicorn
 
 from service import logs
-from service.app import create_app
-from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id, unnamed_models
+from service.checkpoint.hub import BUILTIN, CHECKPOINT, canonical_name, find_checkpoint, unnamed_models
 from service.checkpoint.json_files import CheckpointError
 from service.front.admission.key_file import ApiKey, hash_key, new_key
-from service.front.hub.hosted_front import HostedFront
-from service.front.serving.process_tuning import new_event_loop, num_fronts, return_large_blocks
-from service.front.serving.serving import Serving
-from service.http.server.listening import (
-    ListenError,
-    allow_descriptors,
-    bind,
-    log_address,
-    metrics_served,
-    server_config,
-)
-from service.http.server.server import DrainingServer
-from service.prompt.detect import load_profile
+from service.front.hub.launch import launch
 from service.settings.serve_arguments import add_settings
 from service.settings.setting_sources import load_settings, unknown_flag
 from service.settings.settings import FIELDS, Settings, SettingsError
@@ -38,7 +23,7 @@ logger = logging.getLogger("cenote.cli")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command. A usage error is one line on stderr and exit code 2, a failed start exit code 1."""
-    parser = _parser()
+    parser = _parser(sys.argv[1:] if arguments is None else arguments)
     options, unknown = parser.parse_known_args(arguments)
     if unknown and options.run is not _serve:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -48,11 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(options.run(options))
     except (SettingsError, CheckpointError) as error:
         sys.exit(_fail(str(error), 2))
-    except ListenError as error:
-        sys.exit(_fail(str(error), 1))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cenote", description="A strictly typed multimodal embedding service.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve a model over HTTP", allow_abbrev=False)
@@ -66,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--family", help="model family; from the model's files if not set")
     models.set_defaults(run=_models)
     _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
-    _add_ingest_command(commands.add_parser("ingest", help="embed a folder or a file into a file or a store"))
+    ingest = commands.add_parser("ingest", help="embed a folder or a file into a file or a store")
+    if "ingest" in arguments:
+        _add_ingest_command(ingest)
     document = commands.add_parser("openapi", help="print the OpenAPI document")
     profiles = ("full", "sdk")
     document.add_argument("--profile", choices=profiles, default="full", help="`sdk`: 3.0.3, for client generators")
@@ -133,56 +118,17 @@ def _serve(options: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
     if not unnamed and settings.model_ids == BUILTIN:
         logger.info("`builtin` is served alone, which knows drawn scenes: a model of texts comes with the extra `text`")
-    for one in settings.of_each_model:
-        if not is_hub_id(one.model):  # local files are checked before the port is opened
-            load_profile(find_checkpoint(one.model, one.revision).folder, one.family or "")
-    return_large_blocks()
-    serve = _serve_until_ended if num_fronts(settings) == 1 else _serve_by_fronts
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(serve(settings))
+    first = settings.of_each_model[0]
+    launched = [launch(first.served_name[0] if first.served_name else canonical_name(first.model))]
+    try:
+        from service.serve import ListenError, serve  # while the engine's process imports what it needs
 
-
-async def _serve_by_fronts(settings: Settings) -> int:
-    """Be the main process of several fronts."""
-    from service.processes.main_process import MainProcess  # one front needs none of it
-
-    create_app(
-        settings, HostedFront(settings)
-    )  # raises what is wrong with the settings, once and before a process is started
-    bound = bind(settings.host, settings.port)
-    main_process = MainProcess(settings, bound, num_fronts(settings))
-    return await main_process.run()
-
-
-async def _serve_until_ended(settings: Settings) -> int:
-    bound = bind(settings.host, settings.port)
-    allow_descriptors(settings.max_connections)
-    link = HostedFront(settings)
-    app, serving = create_app(settings, link)
-    server = DrainingServer(server_config(app, settings, settings.port), serving)
-    async with metrics_served(settings, link.scrape) as where:
-        if where is not None:
-            logger.info("metrics on %s", where)
-        tasks = [
-            asyncio.create_task(_stop_when_ended(server, serving)),
-            asyncio.create_task(_log_address(server, settings)),
-        ]
-        await server.serve(bound)
-        for task in tasks:
-            task.cancel()
-    return 1 if serving.failure or not (server.started or serving.is_draining) else 0
-
-
-async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:
-    await serving.ended.wait()
-    server.should_exit = True
-
-
-async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
-    """Log the address once the server listens: port 0 is resolved by then."""
-    while not server.started:
-        await asyncio.sleep(0.01)
-    log_address(server.servers[0].sockets[0].getsockname(), settings.model_ids)
+        return serve(settings, launched)
+    except ListenError as error:
+        return _fail(str(error), 1)
+    finally:
+        for one in launched:
+            one.end()
 
 
 def _models(options: argparse.Namespace) -> int:
@@ -194,6 +140,8 @@ def _models(options: argparse.Namespace) -> int:
 
 def _resolved(settings: Settings) -> str:
     """Return the resolved plan of a model, as lines."""
+    from service.prompt.detect import load_profile
+
     checkpoint = find_checkpoint(settings.model, settings.revision)
     profile = load_profile(checkpoint.folder, settings.family or "")
     rule = profile.images.pixel_rule if profile.images else None

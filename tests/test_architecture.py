@@ -51,6 +51,21 @@ def test_the_front_imports_neither_torch_nor_transformers() -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize(
+    ("module", "others"),
+    [
+        ("service.cli", {"service.app", "service.ipc", "asyncio", "numpy", "PIL", "litestar", "uvicorn", "httpx"}),
+        ("service.serve", {"service.processes", "service.ingest", "service.openapi", "scipy", "pandas", "httpx"}),
+    ],
+)
+def test_a_start_imports_nothing_that_can_wait(module: str, others: set[str]) -> None:
+    """The engine's process is started before the front is imported; a hub's client is for who downloads."""
+    others |= {"huggingface_hub", "opentelemetry", "redis", "av", "pypdfium2", "jinja2.sandbox"}
+    script = f"import {module}, sys; print(*{others!r} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
 def test_neither_the_tests_nor_the_shelf_is_a_package() -> None:
     """A package called `kernels` would shadow Hugging Face's; `tests.kernels` would do the same from a test."""
     assert list((ROOT / "tests").rglob("__init__.py")) == []
@@ -119,6 +134,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/media/fetch/exchange.py": {"h11"},
         "service/engine/engine.py": {"socket"},
         "service/engine/front_line.py": {"socket"},
+        "service/engine/worker.py": {"socket"},
         **{path: {"socket"} for path in processes},
         **{path: {"socket"} for path in hub},
         "service/front/engine_client/engine_follower.py": {"socket"},

@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from huggingface_hub import snapshot_download
-
 from service.checkpoint import static_files
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.config_files import CheckpointFiles
@@ -130,6 +128,8 @@ def is_hub_id(model: str) -> bool:
 
 
 def _download(model: str, revision: str | None) -> Checkpoint:
+    from huggingface_hub import snapshot_download  # a tenth of a front's imports
+
     try:
         folder = Path(snapshot_download(model, revision=revision, allow_patterns=FILES))
     except Exception as error:  # the hub's client raises its own errors, its HTTP library's and the system's

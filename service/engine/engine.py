@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import torch
-import transformers
+from transformers.utils import logging as transformers_logging
 
 from cenote_kernels import PoolingMode
 from service import logs
@@ -39,7 +39,7 @@ from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.shared import LookedUp, SharedTier, SharedTiers
 from service.engine.shared_tiers.valkey import ValkeyTier
 from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16, warn_if_slower
-from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pages
+from service.engine.startup.cpu_tuning import keep_cores, keep_heap, mapped_blocks, use_huge_pages
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
@@ -100,7 +100,7 @@ def run(*descriptors: int) -> None:
         return
     logs.configure(start.log_format, start.log_level, start.model)
     if start.log_format == "json" or not sys.stderr.isatty():
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     inbox: queue.Queue[Inboxed] = queue.Queue()  # not a SimpleQueue, see docs/decisions/faults.md
     threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
     try:
@@ -165,6 +165,7 @@ def open_loop(
 def load_weights(start: Start) -> LoadedWeights:
     """The weights of a model and of those that share them, in the form in which they are served."""
     torch.set_num_threads(start.num_threads)
+    before = mapped_blocks()  # of Python's modules, which a forward hardly reads
     device = choose_device(start.device)
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
     model = load_model(start.architecture, Path(start.group or start.folder), device, dtype, pooling)
@@ -190,7 +191,7 @@ def load_weights(start: Start) -> LoadedWeights:
     freeze_gc_baseline()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
-        use_huge_pages()
+        use_huge_pages(but=before)
     return LoadedWeights(model, kernels, codecs, seeing_otherwise)
 
 

@@ -14,19 +14,7 @@ from typing import Any, cast
 import torch
 import transformers
 from safetensors.torch import load_file
-from transformers import (
-    AutoModel,
-    AutoModelForMaskedLM,
-    AutoModelForSequenceClassification,
-    ColModernVBertForRetrieval,
-    ColPaliForRetrieval,
-    ColQwen2ForRetrieval,
-    PreTrainedModel,
-    Qwen2_5OmniThinkerConfig,
-    Qwen2_5OmniThinkerModel,
-    Qwen3VLConfig,
-    Qwen3VLModel,
-)
+from transformers.modeling_utils import PreTrainedModel
 
 import service.model.heads
 from cenote_kernels import PoolingMode
@@ -60,9 +48,9 @@ from service.model.model import Model
 from service.model.qwen3_vl.qwen3_vl import Qwen3VL
 from service.model.static_rows import StaticRows
 from service.model.stock.embedding_gemma import EmbeddingGemma
-from service.model.stock.own_classes import OWN_CLASSES
 from service.model.stock.qwen_omni import QwenOmni
 from service.model.stock.still_patches import StillPatches
+from service.model.stock.stock_class import stock_class
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
 from service.model.stock.tile_vlm import LineVlm, SquareVlm, TileVlm
@@ -99,9 +87,9 @@ class Source:
     pooling: PoolingMode
     model_class: str
 
-    def stock(self, stock_class: object, **options: Any) -> PreTrainedModel:
-        """See `load_stock`."""
-        return load_stock(cast(type[PreTrainedModel], stock_class), self.folder, self.device, self.dtype, **options)
+    def stock(self, name: str, **options: Any) -> PreTrainedModel:
+        """A module of the class called `name`; see `load_stock`."""
+        return load_stock(stock_class(name), self.folder, self.device, self.dtype, **options)
 
     def text_encoder(self, **options: Any) -> TextEncoder:
         """See `TextEncoder.load`."""
@@ -155,7 +143,7 @@ def _hybrid(one: Source) -> Model:
 
 
 def _splade(one: Source) -> Model:
-    whole, how, table = one.stock(AutoModelForMaskedLM, attention=None), read_splade(one.folder), torch.zeros(0)
+    whole, how, table = one.stock("AutoModelForMaskedLM", attention=None), read_splade(one.folder), torch.zeros(0)
     if how.router is not None:
         table = load_file(how.router.queries / SINGLE)[WEIGHT].float().to(one.device)
     return Model(TextEncoder(cast(PreTrainedModel, whole.base_model), whole), SparseHead(whole, how, table))
@@ -171,7 +159,7 @@ def _separator(folder: Path, task: str) -> int | None:
 
 
 def _cross_encoder(one: Source) -> Model:
-    whole = one.stock(AutoModelForSequenceClassification, attention=None)
+    whole = one.stock("AutoModelForSequenceClassification", attention=None)
     separator = _separator(one.folder, CLASSIFICATION)
     pools_rows = getattr(whole, "classifier_pooling", None) == "late"
     head = PooledHead(one.pooling, ClassifierModules(whole), pools_rows=pools_rows)
@@ -190,7 +178,7 @@ def _scorer(one: Source, backbone: Backbone) -> Model:
 
 
 def _modular_reranker(one: Source) -> Model:
-    stock = one.stock(AutoModel, attention=None, may_lack="pooler.")
+    stock = one.stock("AutoModel", attention=None, may_lack="pooler.")
     return _scorer(one, TextEncoder(stock, separator=_separator(one.folder, FEATURES)))
 
 
@@ -200,22 +188,24 @@ def _judge(one: Source, backbone: Backbone) -> Model:
 
 
 def _qwen3_vl(one: Source) -> Qwen3VL:
-    return Qwen3VL(cast(Qwen3VLModel, one.stock(Qwen3VLModel)))
+    return Qwen3VL(cast(Any, one.stock("Qwen3VLModel")))
 
 
 def _late_qwen3_vl(one: Source) -> Model:
     """ColQwen3; whatever `model_type` config.json has, it is Qwen3-VL's with a key more."""
+    from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLConfig
+
     _, found = read_form(CheckpointFiles(one.folder))
     said: dict[str, Any] = json.loads((one.folder / "config.json").read_bytes())
     config = Qwen3VLConfig.from_dict({**said, "model_type": "qwen3_vl"})
-    stock = one.stock(Qwen3VLModel, elsewhere=found.tensors, beside=[found.name], config=config, renamed=BARE)
+    stock = one.stock("Qwen3VLModel", elsewhere=found.tensors, beside=[found.name], config=config, renamed=BARE)
     projection = load_projection(found, one.device, stock.dtype)
     merge_layer(one.folder, found.name, projection)
-    return Model(Qwen3VL(cast(Qwen3VLModel, stock)), TokensHead(Projection.of(projection)))
+    return Model(Qwen3VL(cast(Any, stock)), TokensHead(Projection.of(projection)))
 
 
 def _stock_vlm(one: Source, **options: Any) -> Model:
-    stock = one.stock(OWN_CLASSES.get(one.model_class, AutoModel))
+    stock = one.stock(one.model_class)
     return pooled_model(StockVlm(stock, one.patches(stock), **options), one.pooling)
 
 
@@ -225,8 +215,7 @@ def _late(
     """A model whose projection stands among its weights, by its name there."""
     found = page_projection(one.folder, name)
     elsewhere = (f"{name}.weight", f"{name}.bias")
-    stock_class = OWN_CLASSES.get(one.model_class, AutoModel)
-    stock = one.stock(stock_class, elsewhere=elsewhere, beside=[name], **options)
+    stock = one.stock(one.model_class, elsewhere=elsewhere, beside=[name], **options)
     projection = load_projection(found, one.device, stock.dtype)
     if not found.is_whole:
         merge_layer(one.folder, name, projection)
@@ -239,33 +228,33 @@ def _late_tiles(one: Source, kind: type[TileVlm], name: str = CUSTOM, **options:
 
 def _colqwen2(one: Source) -> Model:
     """The reference hands embeddings and no ids to its decoder, which then counts plainly, also through an image."""
-    whole = one.stock(ColQwen2ForRetrieval)
+    whole = one.stock("ColQwen2ForRetrieval")
     stock: PreTrainedModel = cast(Any, whole).vlm
     backbone = StockVlm(stock, one.patches(stock), whole, counts_plainly=True)
     return Model(backbone, TokensHead(Projection.of(cast(Any, whole).embedding_proj_layer)))
 
 
-def _retrieval(one: Source, stock_class: type[PreTrainedModel], kind: type[TileVlm], **options: Any) -> Model:
-    whole: Any = one.stock(stock_class, **options)
+def _retrieval(one: Source, name: str, kind: type[TileVlm], **options: Any) -> Model:
+    whole: Any = one.stock(name, **options)
     return Model(
         kind.of_checkpoint(one.folder, whole.vlm, whole), TokensHead(Projection.of(whole.embedding_proj_layer))
     )
 
 
 def _line_vlm(one: Source) -> LineVlm:
-    stock = one.stock(AutoModel)
+    stock = one.stock("AutoModel")
     return LineVlm.of_checkpoint(one.folder, stock, stock)
 
 
 def _embedding_gemma(one: Source) -> Model:
     """EmbeddingGemma 2, in every format but float16, of which its states leave the range."""
-    stock_class = getattr(transformers, "EmbeddingGemma2Model", None)
-    if stock_class is None:
+    try:
+        stock = one.stock("EmbeddingGemma2Model", attention=None)
+    except ImportError:
         reason = (
             f"config.json has model_type embedding_gemma2, which transformers {transformers.__version__} does not know"
         )
-        raise ModelError("internal_error", f"{reason}; supported: 5.19 and later")
-    stock = one.stock(stock_class, attention=None)
+        raise ModelError("internal_error", f"{reason}; supported: 5.19 and later") from None
     if stock.dtype == torch.float16:
         reason = "EmbeddingGemma 2 cannot run in float16: its states leave the range of the format, and vectors are NaN"
         raise ModelError("internal_error", f"{reason}; supported: --dtype bfloat16, float32")
@@ -279,21 +268,23 @@ def _qwen_omni(one: Source) -> Model:
     """The thinker, whether or not a talker stands beside it."""
     files, config = CheckpointFiles(one.folder), None
     if "thinker_config" in files.config:
+        from transformers.models.qwen2_5_omni.configuration_qwen2_5_omni import Qwen2_5OmniThinkerConfig
+
         config = Qwen2_5OmniThinkerConfig.from_dict(dict(files.section("thinker_config")))
-    stock = one.stock(Qwen2_5OmniThinkerModel, config=config)
+    stock = one.stock("Qwen2_5OmniThinkerModel", config=config)
     return _embedder(one, QwenOmni(stock, one.patches(stock), omni_media.audio_numbers(files)))
 
 
 def _two_tower(one: Source) -> Model:
     """A model whose pooling of texts is the stock module's own."""
-    stock = one.stock(AutoModel)
+    stock = one.stock("AutoModel")
     return pooled_model(TwoTower(stock, read_scaling(one.folder, stock.config.model_type)))
 
 
 def _image_tower(one: Source) -> Model:
     kind = processor_class(one.folder)
     found, scaling = read_square(one.folder, kind), read_scaling(one.folder, kind)
-    return pooled_model(ImageTower(one.stock(AutoModel), scaling, found.side, in_floats=kind == DINOV3))
+    return pooled_model(ImageTower(one.stock("AutoModel"), scaling, found.side, in_floats=kind == DINOV3))
 
 
 ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
@@ -317,10 +308,10 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "late_paligemma": lambda one: _late_tiles(one, SquareVlm, renamed=PALIGEMMA),
     "late_idefics3": lambda one: _late_tiles(one, TileVlm, LINEAR),
     "colqwen2": _colqwen2,
-    "colmodernvbert": lambda one: _retrieval(one, ColModernVBertForRetrieval, TileVlm),
+    "colmodernvbert": lambda one: _retrieval(one, "ColModernVBertForRetrieval", TileVlm),
     "colpali": lambda one: _retrieval(
         one,
-        ColPaliForRetrieval,
+        "ColPaliForRetrieval",
         SquareVlm,
         renamed={old.replace("^", r"^vlm\."): f"vlm.{new}" for old, new in PALIGEMMA.items()},
     ),
@@ -330,7 +321,7 @@ ARCHITECTURES: Mapping[str, Callable[[Source], Model]] = {
     "qwen_omni": _qwen_omni,
     "two_tower": _two_tower,
     "image_tower": _image_tower,
-    "clap": lambda one: pooled_model(Clap(one.stock(AutoModel, attention=None), read_clap_features(one.folder))),
+    "clap": lambda one: pooled_model(Clap(one.stock("AutoModel", attention=None), read_clap_features(one.folder))),
 }
 
 

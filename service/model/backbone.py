@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.errors import ModelError
 from service.model.adapted import AdaptedLayer, Chosen, adapted_layers

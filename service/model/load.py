@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
-from transformers import CONFIG_MAPPING, AutoConfig, PretrainedConfig, PreTrainedModel
+from transformers.configuration_utils import PretrainedConfig
+from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import auto_factory
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING, AutoConfig
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.quantized.settings import read_quantization

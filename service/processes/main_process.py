@@ -17,6 +17,7 @@ from typing import Any
 from service.front.admission.shared_table import SharedRows
 from service.front.engine_client.front_link import Loaded, ProbeResult, SuspectReport
 from service.front.hub.hub import Hub
+from service.front.hub.launch import Launched
 from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import (
     ListenError,
@@ -41,12 +42,14 @@ EXIT_S = 10.0
 class MainProcess:
     """Runs fronts and their engine until a signal; `bound` are sockets of its address, not yet listening."""
 
-    def __init__(self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int) -> None:
+    def __init__(
+        self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int, launched: Sequence[Launched]
+    ) -> None:
         allow_descriptors(settings.max_connections)
         self._settings = settings
         self._bound = bound
         self._fronts: list[FrontProcess] = []
-        self._hub = hub = Hub(settings, self._fronts, num_fronts)
+        self._hub = hub = Hub(settings, self._fronts, num_fronts, launched)
         rows, arenas = SharedRows(num_fronts), [keeper.arena for keeper in hub.keepers]
         for index in range(num_fronts):
             self._fronts.append(FrontProcess(index, settings, num_fronts, rows, arenas, self._take))

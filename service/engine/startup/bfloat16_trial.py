@@ -16,7 +16,6 @@ from typing import Any, Final, cast, overload
 
 import torch
 from torch.nn.functional import cosine_similarity
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from service.engine.startup.weight_formats import known_prompts
 from service.model.linear.cpu_backend import bfloat16_instead
@@ -67,7 +66,7 @@ class RoundedLayers(Sequence[DecoderLayer]):
             return RoundedLayers(self._layers[index], self._products)
         stock = self._layers[index]
         rounded = {id(one): torch.nn.Parameter(one.bfloat16(), requires_grad=False) for one in stock.parameters()}
-        layer = cast(Qwen3VLTextDecoderLayer, copy.deepcopy(stock, cast(dict[int, Any], rounded)))
+        layer = cast(Any, copy.deepcopy(stock, cast(dict[int, Any], rounded)))
         return DecoderLayer(layer, self._products, index == len(self) - 1)
 
 

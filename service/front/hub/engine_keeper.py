@@ -33,6 +33,7 @@ from service.front.engine_client.front_link import (
 )
 from service.front.hub.engine_lines import EngineLines, HubFront
 from service.front.hub.engine_process import EngineProcess, join_engine, start_engine
+from service.front.hub.launch import Launched, launch
 from service.front.hub.watchdog import Breaker, Watchdog
 from service.front.served_model import name_of
 from service.ipc.arena import create_shared_file
@@ -63,6 +64,7 @@ class EngineKeeper:
     Args:
         settings: of the service, as they are for this model.
         fronts: of which some may be starting.
+        launched: processes that wait for its lines; each engine takes one, or starts its own.
 
     Attributes:
         host: in whose engine's process this one runs: its own, or that of a model whose weights it shares.
@@ -70,7 +72,14 @@ class EngineKeeper:
         has_failed: there can never be an engine.
     """
 
-    def __init__(self, settings: Settings, model: int, fronts: Sequence[HubFront], num_fronts: int) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        model: int,
+        fronts: Sequence[HubFront],
+        num_fronts: int,
+        launched: Sequence[Launched] = (),
+    ) -> None:
         self.status = EngineStatus(model=model, state="loading", detail="the model is loading", refusal=RESTARTING)
         self.ready: Ready | None = None
         self.process: subprocess.Popen[bytes] | None = None
@@ -80,6 +89,7 @@ class EngineKeeper:
         self._model = model
         self._fronts = fronts
         self._num_fronts = num_fronts
+        self._launched = list(launched)
         self._name = name_of(settings.served_name, canonical_name(settings.model))
         self._series = EngineSeries(self._name)  # 0 while it loads
         self._lines = EngineLines(model, fronts)
@@ -198,8 +208,11 @@ class EngineKeeper:
         began_s = time.monotonic()
         with self._lines.open() as theirs:
             lines = self.arena, theirs.fileno()
-            is_own = self.host is self
-            engine = await (start_engine(self._name, *lines) if is_own else self.host.take_in(*lines))
+            if self.host is self:
+                launched = self._launched.pop() if self._launched else launch(self._name)
+                engine = await start_engine(launched, *lines)
+            else:
+                engine = await self.host.take_in(*lines)
         self.process = engine.process
         engine.channel.send(start)
         try:

@@ -2,12 +2,14 @@
 
 import os
 import socket  # noqa: TID251  # of an engine
+from collections.abc import Sequence
 
 from service import metrics
 from service.front.admission.shared_table import SharedTable
 from service.front.engine_client.front_link import EngineNews, EngineReport, FollowsEngine
 from service.front.hub.engine_lines import EngineLink
 from service.front.hub.hub import Hub
+from service.front.hub.launch import Launched
 from service.front.inputs.uuids import UuidStore
 from service.settings.settings import Settings
 
@@ -18,11 +20,11 @@ class HostedFront:
     index, num_fronts, first_id = 0, 1, 1
     is_serving = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, launched: Sequence[Launched] = ()) -> None:
         self.owner_pid = os.getpid()
         self.table = SharedTable.of_one_front()
         self.links = [EngineLink() for _ in settings.of_each_model]
-        self.hub = Hub(settings, [self], 1)
+        self.hub = Hub(settings, [self], 1, launched)
         self._followers: dict[int, FollowsEngine] = {}
 
     # The front's side.

@@ -12,15 +12,24 @@ from service import metrics
 from service.front.engine_client.front_link import EngineReport, Loaded
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import HubFront
+from service.front.hub.launch import Launched
 from service.settings.settings import Settings
 
 
 class Hub:
-    """The hub of a service; `fronts`, of which some may be starting, are filled in after this is made."""
+    """The hub of a service.
 
-    def __init__(self, settings: Settings, fronts: Sequence[HubFront], num_fronts: int) -> None:
+    Args:
+        fronts: of which some may be starting; they are filled in after this is made.
+        launched: processes for the engines of the first models.
+    """
+
+    def __init__(
+        self, settings: Settings, fronts: Sequence[HubFront], num_fronts: int, launched: Sequence[Launched] = ()
+    ) -> None:
         self.keepers = [
-            EngineKeeper(one, model, fronts, num_fronts) for model, one in enumerate(settings.of_each_model)
+            EngineKeeper(one, model, fronts, num_fronts, launched[model : model + 1])
+            for model, one in enumerate(settings.of_each_model)
         ]
         self._fronts = fronts
 

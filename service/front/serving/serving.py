@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from schemas.endpoints.health import Health
 from schemas.parsing.hints import shown
-from service.checkpoint.hub import UNNAMED
+from service.checkpoint.hub import UNNAMED, find_checkpoint, is_hub_id
 from service.errors import InputError, NotFoundError
 from service.fairness.threads import FairThreads, LoopTimeSlices, in_daemon_thread
 from service.front.admission.api_keys import Keyring
@@ -23,6 +23,8 @@ from service.front.serving.model_serving import ModelServing, Online
 from service.front.serving.resources import Resources
 from service.front.serving.shared_towers import SharedTowers, remove_abandoned
 from service.outputs.kinds import Need, check_fits, fits
+from service.prompt.detect import load_profile
+from service.settings.settings import Settings
 
 Use = Need | Literal["score", "features", "prompt"]
 """Use of a model by a route: outputs that it has to have, a score of pairs, features of images, or no more than
@@ -152,6 +154,17 @@ class Serving(Resources):
             self.towers.close()
             remove_abandoned()
             self.ended.set()
+
+
+def check_local_files(settings: Settings) -> None:
+    """Read what says which family each model is of, where that takes no download: before a port is opened.
+
+    Raises:
+        CheckpointError: a model's files are not there, or not what they should be.
+    """
+    for one in settings.of_each_model:
+        if not is_hub_id(one.model):
+            load_profile(find_checkpoint(one.model, one.revision).folder, one.family or "")
 
 
 def serving_of(app: Litestar) -> Serving:

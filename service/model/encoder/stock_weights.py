@@ -4,12 +4,12 @@ Their forwards are the same but for names. Others, and those with options that c
 run as stock modules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
-from transformers import BertModel, CamembertModel, DistilBertModel, PreTrainedModel, RobertaModel, XLMRobertaModel
+from transformers.modeling_utils import PreTrainedModel
 
 ACTIVATION = "gelu"
 
@@ -58,7 +58,7 @@ def stock_weights(stock: PreTrainedModel) -> StockWeights | None:
 
     Source: transformers 5.23 `BertModel`, `RobertaModel`, `XLMRobertaModel`, `CamembertModel`, `DistilBertModel`.
     """
-    read = _READERS.get(type(stock))
+    read = _READERS.get(type(stock).__name__)
     return None if read is None else read(stock)
 
 
@@ -102,14 +102,11 @@ def _of_distilbert(stock: Any) -> StockWeights | None:
     return StockWeights(words, positions, embeddings.LayerNorm, layers, config.n_heads)
 
 
-_READERS: dict[type[PreTrainedModel], Callable[[Any], StockWeights | None]] = cast(
-    dict[type[PreTrainedModel], Callable[[Any], StockWeights | None]],
-    {
-        BertModel: _of_bert,
-        RobertaModel: _of_bert,
-        XLMRobertaModel: _of_bert,
-        CamembertModel: _of_bert,
-        DistilBertModel: _of_distilbert,
-    },
-)
-"""By the class itself: one that is derived from it may compute something else."""
+_READERS: Mapping[str, Callable[[Any], StockWeights | None]] = {
+    "BertModel": _of_bert,
+    "RobertaModel": _of_bert,
+    "XLMRobertaModel": _of_bert,
+    "CamembertModel": _of_bert,
+    "DistilBertModel": _of_distilbert,
+}
+"""By the class's own name: one that is derived from it may compute something else."""

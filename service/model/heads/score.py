@@ -11,8 +11,8 @@ from typing import Any, cast
 import torch
 from safetensors import safe_open
 from torch.nn import GELU, ReLU
-from transformers import PreTrainedModel
 from transformers.activations import ACT2FN
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.answer_tokens import find_answer_head, read_answer_tokens, read_temperature
 from service.checkpoint.config_files import CheckpointFiles

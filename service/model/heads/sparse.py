@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch.nn.functional import pad
-from transformers import BertForMaskedLM, DistilBertForMaskedLM, GteForMaskedLM, ModernBertForMaskedLM, PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.sparse_files import SpladePooling
 from service.model.backbone import StockRun
@@ -35,13 +35,13 @@ FLOAT_BYTES = 4
 Logits = Callable[[torch.Tensor], torch.Tensor]
 """Hidden states `[num_tokens, width]` to `[num_tokens, vocabulary]`."""
 
-LOGITS: Mapping[type[Any], Callable[[Any], Logits]] = {
-    BertForMaskedLM: lambda whole: whole.cls,
-    DistilBertForMaskedLM: lambda whole: (
+LOGITS: Mapping[str, Callable[[Any], Logits]] = {
+    "BertForMaskedLM": lambda whole: whole.cls,
+    "DistilBertForMaskedLM": lambda whole: (
         lambda states: whole.vocab_projector(whole.vocab_layer_norm(whole.activation(whole.vocab_transform(states))))
     ),
-    GteForMaskedLM: lambda whole: whole.lm_head,
-    ModernBertForMaskedLM: lambda whole: lambda states: whole.decoder(whole.head(states)),
+    "GteForMaskedLM": lambda whole: whole.lm_head,
+    "ModernBertForMaskedLM": lambda whole: lambda states: whole.decoder(whole.head(states)),
 }
 """The stock head by the stock class."""
 
@@ -69,7 +69,7 @@ class SparseHead(Head):
         own = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
         self.num_parameters = own + table.numel()
         self.looks_up = len(table) > 0
-        self.logits = LOGITS[type(whole)](whole)
+        self.logits = LOGITS[type(whole).__name__](whole)
         self._whole, self._how, self._table = whole, how, table
         self._products: Products = TORCHS
 

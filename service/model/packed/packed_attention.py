@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from transformers import AttentionInterface
+from transformers.modeling_utils import AttentionInterface
 
 from service.errors import ModelError
 from service.model.packed.attention import AttentionWindow, attend, attend_capped

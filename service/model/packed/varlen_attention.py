@@ -7,18 +7,17 @@ Source: torch 2.13 `torch.nn.attention.varlen`; Dao 2023 (FlashAttention-2, arXi
 """
 
 import inspect
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
 
 import torch
-from torch.nn.attention.varlen import varlen_attn
 
 MIN_CAPABILITY = (8, 0)
 MAX_HEAD_DIM = 256
 HALVES = (torch.bfloat16, torch.float16)
 
-_ASKS_FOR_GQA = "enable_gqa" in inspect.signature(varlen_attn).parameters
 _FULL, _CAUSAL = (-1, -1), (-1, 0)
 
 
@@ -75,13 +74,22 @@ def _call(
     window: tuple[int, int],
 ) -> torch.Tensor:
     """One call of the kernel; torch 2.11 takes grouped queries by itself, 2.13 by an argument."""
-    options: dict[str, Any] = {"enable_gqa": query.shape[1] != key.shape[1]} if _ASKS_FOR_GQA else {}
-    mixed = varlen_attn(
+    kernel, asks_for_gqa = _kernel()
+    options: dict[str, Any] = {"enable_gqa": query.shape[1] != key.shape[1]} if asks_for_gqa else {}
+    mixed = kernel(
         query, key, value, query_bounds, key_bounds, longest_query, longest_key,
         scale=scaling, window_size=window, **options,
     )  # fmt: skip
     assert isinstance(mixed, torch.Tensor)  # a pair only where `return_aux` is given
     return mixed
+
+
+@cache
+def _kernel() -> tuple[Callable[..., Any], bool]:
+    """Torch's kernel, and whether it asks for grouped queries. Imported for a card alone, as it brings the compiler."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn, "enable_gqa" in inspect.signature(varlen_attn).parameters
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import safe_open
-from transformers import PretrainedConfig
+from transformers.configuration_utils import PretrainedConfig
 
 from service.checkpoint.quantized.matrices import FLOATS, Matrix
 from service.checkpoint.quantized.settings import KEY, Quantization

@@ -6,17 +6,20 @@ cache and needs no new memory.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from cenote_kernels.cpu.rows import apply_rope, rms_norm
 from service.model.linear.linear import Product, fuse
 from service.model.linear.products import Products
 
-StockLayer = Qwen3VLTextDecoderLayer | Qwen3DecoderLayer
-"""Of the same modules under the same names."""
+if TYPE_CHECKING:
+    from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
+
+    StockLayer = Qwen3VLTextDecoderLayer | Qwen3DecoderLayer
+    """Of the same modules under the same names."""
 
 Angles = tuple[torch.Tensor, torch.Tensor]
 """Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`; on a CPU float32."""
@@ -47,7 +50,7 @@ class DecoderLayer:
         key_value_heads: keys and values; only of the last layer.
     """
 
-    def __init__(self, layer: StockLayer, products: Products, is_last: bool) -> None:
+    def __init__(self, layer: "StockLayer", products: Products, is_last: bool) -> None:
         attention, make = layer.self_attn, products.make
         self.head_dim = attention.head_dim
         self.scaling = attention.scaling

@@ -6,12 +6,12 @@ It has no mask, no cache, no padding and no language-model head, and computes on
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch.nn import functional
-from transformers import Qwen3Model, Qwen3VLModel
+from transformers.modeling_utils import PreTrainedModel
 
 from cenote_kernels import scatter
 from cenote_kernels.cpu.attention import NO_KEYS_VALUES
@@ -22,7 +22,10 @@ from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_PREFIXES, NO_USE, LayerPrefixes, PrefixCache, without
 from service.model.packed.segments import Group, SharedPrefix, plan_segments
-from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer
+from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer
+
+if TYPE_CHECKING:
+    from service.model.qwen3_vl.decoder_layer import StockLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,10 @@ class LanguageModel:
         prefixes: beginnings that are kept from forward to forward.
     """
 
-    def __init__(
-        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, products: Products = TORCHS
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, *, may_share: bool = True, products: Products = TORCHS) -> None:
         """Run the decoder of `model`; a text model is one itself, whose layers are the same but for its positions."""
         stock: Any = getattr(model, "language_model", model)
-        layers, last = cast(list[StockLayer], list(stock.layers)), len(stock.layers) - 1
+        layers, last = cast("list[StockLayer]", list(stock.layers)), len(stock.layers) - 1
         self.may_share = may_share
         self.prefixes = PrefixCache(0)
         self.embed_tokens = stock.embed_tokens

@@ -1,13 +1,11 @@
 """Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights."""
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import Qwen3VLModel
-from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
 from service.model.adapted import adapt
 from service.model.backbone import Backbone, Grid, Needs, Probe, Tower
@@ -23,6 +21,10 @@ from service.model.qwen3_vl.tower_block import MERGE, PATCH
 from service.model.qwen3_vl.vision import VisionTower
 from service.model.states import States
 from service.outputs.plan import TokenPlan
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLModel
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -40,7 +42,7 @@ class Qwen3VL(Backbone):
         language: packed prompts to hidden states; `--weights int8` puts another in its place.
     """
 
-    def __init__(self, stock: Qwen3VLModel) -> None:
+    def __init__(self, stock: "Qwen3VLModel") -> None:
         super().__init__(stock)
         self.stock = stock
         self.vision = VisionTower(stock, adapt(TORCHS, stock))
@@ -91,7 +93,7 @@ class Qwen3VL(Backbone):
     @property
     def tower(self) -> Tower:
         """The vision tower."""
-        config = cast(Qwen3VLVisionConfig, self.stock.config.vision_config)
+        config = cast("Qwen3VLVisionConfig", self.stock.config.vision_config)
         width = config.out_hidden_size * (1 + len(config.deepstack_visual_indexes))
         return Tower(self.stock.visual, config.to_json_string(), width, self.vision.dtype)
 

@@ -8,16 +8,21 @@ pixel, and are kept.
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.nn import functional
-from transformers import Qwen3VLVisionModel
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
 from cenote_kernels.cpu.rows import apply_rope
 from service.model.linear.linear import MakeProduct, fuse
 from service.model.packed.attention import attend_whole
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import (
+        Qwen3VLVisionBlock,
+        Qwen3VLVisionModel,
+        Qwen3VLVisionPatchMerger,
+    )
 
 PATCH = 16
 """Pixels along one side of a patch."""
@@ -51,7 +56,7 @@ class TowerTables:
         num_bytes: of the kept tables.
     """
 
-    def __init__(self, visual: Qwen3VLVisionModel) -> None:
+    def __init__(self, visual: "Qwen3VLVisionModel") -> None:
         config = visual.config
         self._learned = visual.pos_embed.weight
         bias, rope = visual.patch_embed.proj.bias, config.rope_parameters
@@ -124,7 +129,7 @@ class TowerBlock:
     Source: transformers `Qwen3VLVisionBlock.forward`.
     """
 
-    def __init__(self, block: Qwen3VLVisionBlock, make: MakeProduct) -> None:
+    def __init__(self, block: "Qwen3VLVisionBlock", make: MakeProduct) -> None:
         self._norms = (block.norm1, block.norm2)
         self._num_heads = block.attn.num_heads
         self._qkv, self._out = make(fuse([block.attn.qkv])), make(fuse([block.attn.proj]))
@@ -158,7 +163,7 @@ class TowerMerger:
     Source: transformers `Qwen3VLVisionPatchMerger.forward`.
     """
 
-    def __init__(self, merger: Qwen3VLVisionPatchMerger, make: MakeProduct) -> None:
+    def __init__(self, merger: "Qwen3VLVisionPatchMerger", make: MakeProduct) -> None:
         self._norm = merger.norm
         self._norms_four = merger.use_postshuffle_norm
         self._width = merger.hidden_size

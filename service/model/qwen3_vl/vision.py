@@ -1,15 +1,20 @@
 """The vision half: pixels of one image to the features that the language model takes in."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
-from transformers import Qwen3VLModel
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
 from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.qwen3_vl.tower_block import CHUNK_ROWS, MERGE, PATCH, TowerBlock, TowerMerger, TowerTables, Workspace
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import (
+        Qwen3VLModel,
+        Qwen3VLVisionBlock,
+        Qwen3VLVisionPatchMerger,
+    )
 
 ACTIVATION = "gelu_pytorch_tanh"
 
@@ -21,7 +26,7 @@ class VisionTower:
     projection a matrix product, tables kept per grid, results written over those no longer needed.
     """
 
-    def __init__(self, model: Qwen3VLModel, products: Products = TORCHS) -> None:
+    def __init__(self, model: "Qwen3VLModel", products: Products = TORCHS) -> None:
         """Keep the stock tower, and what is made of its weights once.
 
         Raises:
@@ -42,10 +47,10 @@ class VisionTower:
             self._chunk_rows, make = CHUNK_ROWS, products.make
         self._tables = TowerTables(model.visual)
         blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
-        self._blocks = [TowerBlock(cast(Qwen3VLVisionBlock, block), make) for block in blocks]
+        self._blocks = [TowerBlock(cast("Qwen3VLVisionBlock", block), make) for block in blocks]
         self._merger = TowerMerger(model.visual.merger, make)
         level_indexes = model.visual.config.deepstack_visual_indexes
-        merge = [TowerMerger(cast(Qwen3VLVisionPatchMerger, level), make) for level in levels]
+        merge = [TowerMerger(cast("Qwen3VLVisionPatchMerger", level), make) for level in levels]
         self._levels = dict(zip(level_indexes, merge, strict=True))
 
     @torch.inference_mode()

@@ -15,8 +15,9 @@ from typing import Any, cast
 import torch
 from torch import nn
 from torch.nn.functional import gelu
-from transformers import BertConfig, BertPreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
+from transformers.models.bert.configuration_bert import BertConfig
+from transformers.models.bert.modeling_bert import BertPreTrainedModel
 
 from service.model.packed.attention import attend_biased
 from service.model.packed.segments import Group

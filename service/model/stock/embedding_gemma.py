@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch.nn import functional
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.media.gemma_media import FRAMES_OF_TOKEN
 from service.model.adapted import adapt
@@ -54,7 +54,7 @@ class EmbeddingGemma(PackedVlm):
             self.placeholder_ids |= {"image": config.image_token_id, "video": config.video_token_id}
             self.patch_size = int(config.vision_config.patch_size)
         if config.audio_config is not None:
-            from transformers import Gemma4AudioFeatureExtractor
+            from transformers.models.gemma4.feature_extraction_gemma4 import Gemma4AudioFeatureExtractor
 
             self.placeholder_ids["audio"] = config.audio_token_id
             self._extractor: Any = Gemma4AudioFeatureExtractor(**audio)

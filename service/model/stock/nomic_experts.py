@@ -11,10 +11,11 @@ from typing import Any, cast
 import torch
 from torch import nn
 from torch.nn.functional import gelu
-from transformers import NomicBertConfig, NomicBertPreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.nomic_bert.configuration_nomic_bert import NomicBertConfig
 from transformers.models.nomic_bert.modeling_nomic_bert import (
+    NomicBertPreTrainedModel,
     NomicBertRotaryEmbedding,
     apply_rotary_pos_emb,
     eager_attention_forward,

@@ -1,36 +1,42 @@
 """Model classes that transformers does not have, on its own: released with code of their own, which is never run here.
 
-In: a configuration. Out: a module with the names of the released tensors. `TextEncoder.load` finds them by name, before
-those of transformers.
+In: a configuration. Out: a module with the names of the released tensors. `stock_class` finds them by name.
 
 Source: llama-nemotron-embed-1b-v2, `llama_bidirectional_model.py`; voyage-4-nano, `modeling_qwen3_bidirectional.py`;
 LFM2.5-Embedding-350M and LFM2.5-ColBERT-350M, `modeling_lfm2_bidirectional.py`; transformers 5.24 `Lfm2ShortConv`,
 `Qwen3_5GatedDeltaNet`, `create_causal_mask`; vLLM `ColQwen3_5Config`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.nn import functional
-from transformers import (
-    Lfm2Config,
-    Lfm2Model,
-    LlamaConfig,
-    LlamaModel,
-    PreTrainedModel,
-    Qwen3_5Config,
-    Qwen3_5Model,
-    Qwen3Config,
-    Qwen3Model,
-)
-from transformers.models.lfm2.modeling_lfm2 import Lfm2ShortConv
-from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet
+from transformers.models.lfm2.configuration_lfm2 import Lfm2Config
+from transformers.models.lfm2.modeling_lfm2 import Lfm2Model, Lfm2ShortConv
+from transformers.models.llama.configuration_llama import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaModel
+from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
+from transformers.models.qwen3.modeling_qwen3 import Qwen3Model
+from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5Config
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet, Qwen3_5Model
 
 from service.checkpoint.late.token_projection import ATTENTION, CONTRACTS
 from service.model.packed.segments import Group
 from service.model.stock.alibi_bert import AlibiBert, AlibiBertOfCode
 from service.model.stock.nomic_experts import NomicExperts
+
+__all__ = [
+    "AlibiBert",
+    "AlibiBertOfCode",
+    "Lfm2BidirectionalModel",
+    "Lfm2ModelOfTokens",
+    "LlamaBidirectionalModel",
+    "NomicExperts",
+    "PackedLfm2Model",
+    "PackedQwen3_5Model",
+    "Qwen3BidirectionalModel",
+]
 
 
 class LlamaBidirectionalModel(LlamaModel):  # type: ignore[no-untyped-call]
@@ -165,10 +171,3 @@ def _both_ways(config: Any) -> Any:
     """The configuration, by which transformers and our own attention have no causal mask."""
     config.is_causal = False
     return config
-
-
-_CLASSES = (
-    *(LlamaBidirectionalModel, Qwen3BidirectionalModel, PackedLfm2Model, Lfm2BidirectionalModel, PackedQwen3_5Model),
-    *(Lfm2ModelOfTokens, AlibiBert, AlibiBertOfCode, NomicExperts),
-)
-OWN_CLASSES: Mapping[str, type[PreTrainedModel]] = {one.__name__: one for one in _CLASSES}

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from cenote_kernels import scatter
 from service.media.item import MediaKind

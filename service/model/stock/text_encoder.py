@@ -20,10 +20,9 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
 from torch.nn import functional
-from transformers import PreTrainedModel, Qwen3Model
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
@@ -39,7 +38,7 @@ from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.states import States
-from service.model.stock.own_classes import OWN_CLASSES
+from service.model.stock.stock_class import stock_class
 from service.outputs.plan import TokenPlan
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
@@ -90,8 +89,8 @@ class TextEncoder(Backbone):
         self._first_position = self._pad_id + 1 if self._config.model_type in BEHIND_PADDING else 0
         if self.is_packed:
             self._config._attn_implementation = PACKED
-        is_ours = isinstance(stock, Qwen3Model) and _is_plain(stock.config) and not masks_tokens
-        self.language = LanguageModel(cast(Qwen3Model, stock), products=adapt(TORCHS, stock)) if is_ours else None
+        is_ours = self._config.model_type == "qwen3" and _is_plain(stock.config) and not masks_tokens
+        self.language = LanguageModel(stock, products=adapt(TORCHS, stock)) if is_ours else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: Products = TORCHS
@@ -112,8 +111,8 @@ class TextEncoder(Backbone):
         Raises:
             ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
         """
-        stock_class = OWN_CLASSES.get(model_class) or cast(type[PreTrainedModel], getattr(transformers, model_class))
-        stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
+        kind = stock_class(model_class)
+        stock = load_stock(kind, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:
             cast(Any, stock).pooler = None
         if unsteady := sorted(_rope_types(stock.config) - {*STEADY_ROPES}):
@@ -134,7 +133,7 @@ class TextEncoder(Backbone):
         products = adapt(products, self._whole or self.stock)
         if self.language is not None:
             self.language = None  # it holds the matrices that are about to be given back
-            self.language = LanguageModel(cast(Qwen3Model, self.stock), products=products)
+            self.language = LanguageModel(self.stock, products=products)
             return products
         if not self.is_packed or self.dtype != torch.float32:
             return None

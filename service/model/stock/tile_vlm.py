@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from PIL import Image
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.image_processor import processor_class, read_square

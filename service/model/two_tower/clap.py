@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures
 from service.model.backbone import Backbone, Needs, Probe, Tower

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import ClapFeatureExtractor, PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.clap_features import ClapFeatures
 from service.model.backbone import Probe
@@ -53,6 +53,8 @@ class ClapCheck:
         return [word + 1 if word == pad else word for word in words]
 
     def _audio_output(self, samples: NDArray[np.float32]) -> Any:
+        from transformers.models.clap.feature_extraction_clap import ClapFeatureExtractor
+
         extractor: Any = ClapFeatureExtractor(**asdict(self._numbers))
         inputs = extractor(samples, sampling_rate=self._numbers.sampling_rate, return_tensors="pt")
         features = inputs["input_features"].to(self._stock.device, self._stock.dtype)

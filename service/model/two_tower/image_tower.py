@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.checkpoint.image_processor import Scaling
 from service.model.backbone import Backbone, Needs, Probe, Tower

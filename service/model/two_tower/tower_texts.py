@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from service.model.packed.packed_attention import PACKED
 from service.model.packed.packed_batch import PackedBatch

@@ -13,7 +13,8 @@ from service.front.engine_client.front_link import EngineStatus, Loaded, ProbeRe
 from service.front.hub import engine_keeper
 from service.front.hub.engine_keeper import EngineKeeper
 from service.front.hub.engine_lines import EngineLines, EngineLink
-from service.front.hub.engine_process import NUM_SPINS, EngineProcess, engine_environ
+from service.front.hub.engine_process import EngineProcess
+from service.front.hub.launch import NUM_SPINS, engine_environ
 from service.ipc.announcements import Announcements
 from service.ipc.channel import frame
 from service.ipc.messages import Pong, Ready, Start, StepReport, StepStarted

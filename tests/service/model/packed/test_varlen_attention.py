@@ -48,7 +48,7 @@ def stand_in(
 
 @pytest.fixture
 def with_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(varlen, "varlen_attn", stand_in)
+    monkeypatch.setattr(varlen, "_kernel", lambda: (stand_in, True))
     monkeypatch.setattr(varlen, "takes", lambda *kind: True)
 
 
