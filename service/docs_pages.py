@@ -22,7 +22,8 @@ SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make docs`. Do not edit. --
 
 Each setting is a flag, an environment variable ({PREFIX}`NAME`) and a key of the TOML file given with `--config FILE`.
 A flag overrides the environment, the environment the file. An unknown setting or an invalid value ends the start with
-exit code 2. Sizes in bytes may end in KiB, MiB or GiB; lists are separated by commas.
+exit code 2. Sizes in bytes may end in KiB, MiB or GiB, or in kB, MB or GB
+(powers of 1,000); lists are separated by commas.
 
 The same table: `cenote serve --help`.
 """

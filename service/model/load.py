@@ -29,13 +29,14 @@ def choose_device(name: str) -> torch.device:
     """The device called `name`; `auto` is the first CUDA device, or the CPU.
 
     Raises:
-        ValueError: it names a CUDA device that is not there. Restarting would not bring it.
+        ModelError: it names a CUDA device that is not there. Restarting would not bring it.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= (num_devices := torch.cuda.device_count()):
-        raise ValueError(f"--device {name}: torch {torch.__version__} sees {num_devices} CUDA devices here")
+        reason = f"--device {name}: torch {torch.__version__} sees {num_devices} CUDA devices here"
+        raise ModelError("internal_error", f"{reason}; --device cpu runs without one")
     return device
 
 

@@ -4,6 +4,7 @@ A table has the settings of its model alone; what it leaves out is as for all. I
 table for each model, not converted yet.
 """
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -101,7 +102,9 @@ def _tables(source: str, tables: Any) -> dict[str, ModelTable]:
         for key, (where, _) in fields.items():
             if key not in OF_ONE_MODEL | REPLACED.keys() | FIXED.keys():
                 allowed = ", ".join(sorted(OF_ONE_MODEL))
-                raise SettingsError(f"{where}: no setting of one model; expected one of {allowed}")
+                close = difflib.get_close_matches(key, OF_ONE_MODEL, 1)
+                meant = f"; did you mean {close[0]}?" if close else ";"
+                raise SettingsError(f"{where}: no setting of one model{meant} expected one of {allowed}")
         found[name] = fields
     return found
 

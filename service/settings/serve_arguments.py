@@ -31,6 +31,10 @@ GROUPS = {
 
 METAVARS = {
     "model": "ID|NAME=ID",
+    "device": "auto|cpu|cuda|cuda:N",
+    "fronts": "auto|N",
+    "max_media_fetches_per_host": "FETCHES",
+    "min_bytes_per_s": "BYTES",
     "api_keys": "FILE",
     "disk_cache": "DIRECTORY",
     "media_paths": "DIRECTORY,...",
@@ -44,7 +48,7 @@ USAGE = "cenote serve [--config FILE] [--SETTING VALUE ...]"
 ABOUT = (
     "Serve a model over HTTP. Every setting is a flag, a key of the TOML file of --config (`port = 8000`) and an "
     f"environment variable ({PREFIX}PORT); a flag overrides the environment, the environment the file. Sizes in "
-    "bytes may end in KiB, MiB or GiB."
+    "bytes may end in KiB, MiB or GiB, or in kB, MB or GB, which are powers of 1,000."
 )
 
 
@@ -105,7 +109,9 @@ def _add_setting(group: argparse._ArgumentGroup, field: FieldInfo) -> None:
 def _metavar(field: FieldInfo) -> str:
     if isinstance(field.default, bool):
         return "true|false"
+    if field.name in METAVARS:
+        return METAVARS[field.name]
     if named := choices(types_at(field.type, "")):
         return "|".join(named)
     word = field.name.rpartition("_")[2].upper()
-    return METAVARS.get(field.name, "SECONDS" if word == "S" else word)
+    return "SECONDS" if word == "S" else word

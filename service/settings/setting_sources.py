@@ -19,6 +19,7 @@ from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, Setting
 PREFIX = "CENOTE_"
 NOTHING: Mapping[str, str] = {}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+DECIMAL_UNITS = {"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 def load_settings(
@@ -96,6 +97,11 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
         content = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:  # missing, not UTF-8 or not TOML
         raise SettingsError(f"--config {path}: {error}") from error
+    for name, value in content.items():
+        if isinstance(value, dict) and name != "models":
+            meant = f"; did you mean [models.{next(iter(value), 'NAME')}]?" if name.startswith("model") else ";"
+            told = "settings stand at the top of the file, those of one model in [models.NAME]"
+            raise SettingsError(f"{path}: unknown table [{name}]{meant} {told}")
     return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
 
 
@@ -120,6 +126,7 @@ def _list(value: Any) -> Any:
 
 
 def _bytes(text: str) -> str:
-    """`2GiB` as a number of bytes; anything else unchanged."""
-    match = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB)", text)
-    return str(int(match[1]) * UNITS[match[2]]) if match else text
+    """`2GiB` or `2GB` as a number of bytes; anything else unchanged."""
+    match = re.fullmatch(r"(\d+)\s*(\w+)", text)
+    size = (UNITS | DECIMAL_UNITS).get(match[2]) if match else None
+    return str(int(match[1]) * size) if match and size else text

@@ -25,9 +25,27 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(tmp_pat
     assert settings.model == Settings().model == "builtin"
 
 
-@pytest.mark.parametrize(("text", "num_bytes"), [("4096", 4096), ("2GiB", 2 << 30), ("16 MiB", 16 << 20), ("0", 0)])
+@pytest.mark.parametrize(
+    ("text", "num_bytes"), [("4096", 4096), ("2GiB", 2 << 30), ("16 MiB", 16 << 20), ("1GB", 10**9), ("0", 0)]
+)
 def test_bytes_may_have_units(text: str, num_bytes: int) -> None:
     assert load_settings({"encoder_cache_bytes": text}, {}).encoder_cache_bytes == num_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[model.rank]\nmodel = 'x'\n", r"unknown table \[model\]; did you mean \[models.rank\]\?"),
+        ("[server]\nport = 1\n", r"unknown table \[server\]; settings stand at the top of the file"),
+        ("[models.rank]\nmodel = 'x'\ndtyp = 'y'\n", r"models.rank.dtyp: .*; did you mean dtype\?"),
+    ],
+)
+def test_an_unknown_table_or_key_of_one_is_named_with_the_one_that_is_meant(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    (config := tmp_path / "cenote.toml").write_text(text)
+    with pytest.raises(SettingsError, match=told):
+        load_settings({}, {}, config)
 
 
 def test_a_switch_reads_true_and_false() -> None:
@@ -45,7 +63,7 @@ def test_a_switch_reads_true_and_false() -> None:
         ({"port": "eighty"}, {}, ["--port", "'eighty'"]),
         ({"port": "70000"}, {}, ["--port", "65535"]),
         ({}, {"CENOTE_DTYPE": "int4"}, ["CENOTE_DTYPE", "int4"]),
-        ({"encoder_cache_bytes": "2GB"}, {}, ["--encoder-cache-bytes", "2GB"]),
+        ({"encoder_cache_bytes": "2GBit"}, {}, ["--encoder-cache-bytes", "2GBit"]),
         ({"encoder_cache_bytes": "-1"}, {}, ["--encoder-cache-bytes"]),
     ],
 )

@@ -95,7 +95,7 @@ def log_address(address: tuple[Any, ...], model: str) -> None:
     """Log the address that the server listens on: port 0 is resolved by then."""
     host, port, *_ = address
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    logger.info("listening on %s (docs at %s/docs)", where, where)
+    logger.info("listening on %s (docs at %s/docs, playground at %s/) with %s", where, where, where, model)
     if model == BUILTIN:
         logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
         logger.info("for real images use --model Qwen/Qwen3-VL-Embedding-2B")
