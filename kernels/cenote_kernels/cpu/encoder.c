@@ -80,13 +80,19 @@ INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t
             for (int j = 0; j < SHORT_VECTORS; j++) sums[i][j] += left * right[j];
         }
     }
+#pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
-        for (int j = 0; j < SHORT_VECTORS; j++) {
-            const int64_t at = (row + i) * p->outputs + block * BLOCK + j * LANES;
-            vector y = sums[i][j];
-            if (p->is_gelu) y = gelu(y);
-            if (p->residual) y += take(p->residual + at);
-            put(p->out + at, y);
+#pragma GCC unroll 4
+        for (int j = 0; j < SHORT_VECTORS; j++)
+            put(p->out + (row + i) * p->outputs + block * BLOCK + j * LANES, sums[i][j]);
+}
+
+/* Apart, so that its numbers take no register of the sums. */
+static __attribute__((noinline)) void end_tile(const Product *p, int64_t row, int64_t end, int64_t block) {
+    for (; row < end; row++)
+        for (int64_t at = row * p->outputs + block * BLOCK, stop = at + BLOCK; at < stop; at += LANES) {
+            const vector y = take(p->out + at);
+            put(p->out + at, p->is_gelu ? gelu(y) : y + take(p->residual + at));
         }
 }
 
@@ -96,13 +102,14 @@ static void multiply(const Product *p, int thread, int size) {
     const int64_t num_tiles = (p->num_rows + SHORT_ROWS - 1) / SHORT_ROWS;
     for (int64_t block = first; block < num_blocks * (thread + 1) / size; block++)
         for (int64_t tile = 0; tile < num_tiles; tile++) {
-            const int64_t row = p->num_rows * tile / num_tiles;
-            switch (p->num_rows * (tile + 1) / num_tiles - row) {
+            const int64_t row = p->num_rows * tile / num_tiles, end = p->num_rows * (tile + 1) / num_tiles;
+            switch (end - row) {
 #define ROWS(n) case n: multiply_tile(n <= SHORT_ROWS ? n : 1, p, row, block); break;
                 ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) ROWS(7)
                 ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14)
 #undef ROWS
             }
+            if (p->is_gelu || p->residual) end_tile(p, row, end, block);
         }
 }
 
