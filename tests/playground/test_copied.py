@@ -80,7 +80,7 @@ def test_what_is_typed_survives_every_language(visit: Visit, tmp_path: Path) -> 
     visit.until_the_model_is_there()
     visit.type_texts("placeholder", "x", "y", "z")
     for i, text in enumerate(strange):
-        visit.page.locator("#items li input").nth(i).fill(text)
+        visit.page.locator("#items li textarea").nth(i).fill(text)
     visit.embed()
     expected = visit.server.vectors({"input": list(strange)})
     answer = json.loads(run(tmp_path, "curl", visit.copy("curl")))

@@ -71,7 +71,7 @@ def test_the_map_shows_the_first_two_principal_components(visit: Visit) -> None:
 
 def test_an_image_and_the_text_beside_it_are_one_item(visit: Visit) -> None:
     visit.until_the_model_is_there().drop(("stars.png", sample("three-green-stars")))
-    visit.page.fill("#items li input", "green stars")
+    visit.page.fill("#items li textarea", "green stars")
     visit.type_texts("star", "green")
     visit.embed()
     stars = {"content": [image_part(uri(sample("three-green-stars"))), text_part("green stars")]}
@@ -118,10 +118,8 @@ def test_pressing_twice_sends_once(visit: Visit) -> None:
     assert sent == [f"{visit.server.url}/v1/embeddings"]
 
 
-@pytest.mark.parametrize(("num_texts", "words"), [(2, "at least three things"), (121, "at most 120")])
-def test_too_few_and_too_many_rows_are_refused_before_anything_is_sent(
-    visit: Visit, num_texts: int, words: str
-) -> None:
+@pytest.mark.parametrize(("num_texts", "words"), [(0, "Add something to embed first."), (5001, "at most 5000")])
+def test_no_rows_and_too_many_are_refused_before_anything_is_sent(visit: Visit, num_texts: int, words: str) -> None:
     visit.until_the_model_is_there()
     sent: list[str] = []
     visit.page.on("request", lambda request: sent.append(request.url))

@@ -26,13 +26,14 @@ def test_tab_leads_through_the_form_and_every_stop_can_be_seen(visit: Visit) -> 
     visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     visit.page.focus(".skip")
     stops = []
-    for _ in range(16):
+    for _ in range(20):
         visit.page.keyboard.press("Tab")
         stops.append(focused(visit))
         assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", stops
     assert stops[2:] == [
-        "theme", "add-images", "Text", "Remove text “one”", "Text", "Remove text “two”", "add-text", "Instruction 1",
-        "Remove instruction 1", "add-instruction", "texts-once", "embed", "samples", "samples-too",
+        "theme", "add-images", "Text", "Remove text “one”", "Text", "Remove text “two”", "add-text", "add-lines",
+        "Instruction 1", "Remove instruction 1", "add-instruction", "texts-once", "query", "query-instruction", "embed",
+        "rank", "samples", "samples-too",
     ]  # fmt: skip
 
 

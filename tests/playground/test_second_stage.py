@@ -62,7 +62,7 @@ def test_both_orders_are_the_servers(visit: Visit) -> None:
     stars = sample("three-green-stars")
     visit.drop(("stars.png", stars), ("blocks.png", png(7101)))
     visit.type_texts(*TEXTS)
-    visit.page.fill("#items li:first-child input", "on a plain ground")
+    visit.page.fill("#items li:first-child textarea", "on a plain ground")
     put_in_order(visit)
     beside = {"type": "text", "text": "on a plain ground"}
     documents = [{"content": [image_part(uri(stars)), beside]}, {"content": [image_part(uri(png(7101)))]}, *TEXTS]
@@ -111,14 +111,12 @@ def test_the_orders_come_into_view_when_they_are_asked_for(visit: Visit) -> None
     expect(visit.page.locator("#second")).to_be_in_viewport(ratio=1)
 
 
-def test_without_a_reranker_there_is_no_second_stage(visitor: Visitor, served: LiveServer) -> None:
+def test_without_a_reranker_the_order_is_the_embedders(visitor: Visitor, served: LiveServer) -> None:
     with visitor(served) as visit:
-        asked: list[str] = []
-        visit.page.on("request", lambda request: asked.append(request.url))
         visit.try_samples()
-        assert not visit.page.is_visible("#second-part")
-        assert not visit.page.is_visible("#second-result")
-        assert not [url for url in asked if "rerank" in url]
+        assert not visit.page.is_visible("#second-line")
+        assert [len(order) for order in shown(visit)] == [9]
+        assert visit.page.locator(".orders h3").all_inner_texts() == ["builtin: cosine"]
 
 
 def test_without_an_embedder_there_is_one_order(visitor: Visitor, alone: LiveServer) -> None:
@@ -201,16 +199,26 @@ def test_two_orders_fit_and_axe_finds_nothing_wrong(visit: Visit, scheme: str, w
     assert (lines["y"], lines["height"]) == pytest.approx((rows["y"], rows["height"]), abs=0.5)
 
 
-def test_models_are_told_apart_by_their_scoring(visit: Visit) -> None:
-    def card(name: str, root: str, scoring: str, *modalities: str) -> dict[str, Any]:
-        return {"id": name, "root": root, "scoring": scoring, "modalities": modalities}
+def test_models_are_told_apart_by_what_they_give(visit: Visit) -> None:
+    def card(name: str, scoring: str, *modalities: str, **more: Any) -> dict[str, Any]:
+        own = {"pooling": "mean", "outputs": ["dense"]}
+        return {"id": name, "root": name, "scoring": scoring, "modalities": modalities, **own, **more}
 
-    cards = [card("b", "b", "logit", "text"), card("x", "a", "cosine"), card("a", "a", "cosine", "text", "image")]
-    code = "(m, cards) => Object.values(m.chosenModels(cards)).map(card => card?.id ?? null)"
-    assert visit.run_module("models.js", code, cards) == ["a", "b"]
-    assert visit.run_module("models.js", code, cards[:1]) == [None, "b"]
-    assert visit.run_module("models.js", code, cards[2:]) == ["a", None]
+    texts, both = card("texts", "cosine", "text"), card("both", "cosine", "text", "image")
+    pairs = card("pairs", "logit", "text", "image", outputs=[])
+    late = card("late", "max_sim", "text", pooling="multi_vector", outputs=["multi"])
+    cards = [texts, both, pairs, late, texts | {"id": "alias"}]
+    assert [one["id"] for one in visit.run_module("models.js", "(m, c) => m.servedModels(c)", cards)] == [
+        "texts", "both", "pairs", "late"
+    ]  # fmt: skip
+    code = "(m, c, ...names) => Object.values(m.chosenModels(c, ...names)).map(card => card?.id ?? null)"
+    for names, chosen in [
+        ([], ["texts", None]), (["both"], ["both", "pairs"]), (["both", ""], ["both", None]),
+        (["gone"], ["texts", None]),
+        (["texts", "pairs"], ["texts", "pairs"]), (["late"], [None, "late"]), (["pairs"], [None, "pairs"]),
+    ]:  # fmt: skip
+        assert visit.run_module("models.js", code, cards, *names) == chosen
     items = [{"image": "data:", "text": ""}, {"image": None, "text": "a"}]
     code = "(m, cards, items) => m.candidatesOf(cards, items).length"
-    assert visit.run_module("second_stage.js", code, cards[2:], items) == 2
-    assert visit.run_module("second_stage.js", code, [cards[2], cards[0]], items) == 1
+    assert visit.run_module("second_stage.js", code, [both], items) == 2
+    assert visit.run_module("second_stage.js", code, [both, texts], items) == 1

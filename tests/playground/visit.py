@@ -65,8 +65,9 @@ class Visit:
         self.page.wait_for_function(f"() => document.querySelectorAll('#items li').length === {before + len(files)}")
 
     def let_fall(self, *files: tuple[str, bytes]) -> None:
-        """The same, and wait for nothing; names that end in `.pdf` are PDFs, and all others images."""
-        types = ["application/pdf" if name.endswith(".pdf") else "image/png" for name, _ in files]
+        """The same, and wait for nothing; names that end in `.pdf` are PDFs, in `.txt` texts, and all others images."""
+        kinds = {"pdf": "application/pdf", "txt": "text/plain"}
+        types = [kinds.get(name.rpartition(".")[2], "image/png") for name, _ in files]
         encoded = [base64.b64encode(data).decode() for _, data in files]
         self.page.evaluate(
             DROP, [(name, type_, one) for (name, _), type_, one in zip(files, types, encoded, strict=True)]
@@ -95,7 +96,7 @@ class Visit:
 
     def try_samples(self) -> "Visit":
         self.until_the_model_is_there().page.click("#samples-too")
-        self.until_said("vectors in")
+        self.until_said("items in the order of")
         return self
 
     def until_said(self, words: str) -> None:

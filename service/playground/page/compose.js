@@ -2,6 +2,7 @@
 
 import { ApiError } from "./api.js";
 import { byId, element, thumbnail } from "./element.js";
+import { fileRow } from "./file_row.js";
 import { inputs, textItem } from "./items.js";
 import { pdfRow } from "./pdf_row.js";
 
@@ -53,10 +54,11 @@ function removal(label, isGone) {
   });
 }
 
-/** One for each item, but one for all pages of a PDF. */
+/** One for each item, but one for all pages of a PDF, and for all lines of a text file. */
 function itemRows() {
-  const left = new Set(inputs.items.map((item) => item.page?.pdf));
+  const left = new Set(inputs.items.map((item) => item.page?.pdf ?? item.file));
   return inputs.items.flatMap((item) => {
+    if (item.file) return left.delete(item.file) ? [fileRow(item.file, removal)] : [];
     if (!item.page) return [itemRow(item)];
     return left.delete(item.page.pdf) ? [pdfRow(item.page.pdf, removal)] : [];
   });
@@ -65,17 +67,19 @@ function itemRows() {
 /** @param {Item} item */
 function itemRow(item) {
   const isText = item.image === null;
-  const field = element("input", {
-    type: "text",
+  const field = element("textarea", {
+    rows: 1,
     "aria-label": isText ? "Text" : `Text beside ${item.name}`,
     placeholder: isText ? "A text" : "Text beside it (optional)",
     oninput: () => {
       item.text = field.value;
+      fit(field);
       if (isText) rename(remove, `Remove text “${item.text}”`);
     },
     onkeydown: (event) => onEnter(event, isText ? addText : null),
   });
   field.value = item.text;
+  fit(field);
   const name = isText ? null : element("span", { class: "name", title: item.name }, item.name);
   const remove = removal(`Remove ${isText ? `text “${item.text}”` : item.name}`, (other) => other === item);
   const hasField = isText || card?.mixes_modalities;
@@ -109,12 +113,20 @@ function instructionRow(text, at) {
 }
 
 /**
- * Enter adds a row and does not send the form; with Control or Command the page sends it.
+ * As many lines as there are, up to what leaves room for others.
+ * @param {HTMLTextAreaElement} field
+ */
+function fit(field) {
+  field.rows = Math.min(8, field.value.split("\n").length);
+}
+
+/**
+ * Enter adds a row and does not send the form; with Shift it makes a line, and with Control or Command the page sends.
  * @param {Event} event
  * @param {(() => void) | null} add
  */
 function onEnter(event, add) {
-  if (!(event instanceof KeyboardEvent) || event.key !== "Enter") return;
+  if (!(event instanceof KeyboardEvent) || event.key !== "Enter" || event.shiftKey) return;
   event.preventDefault();
   if (!event.ctrlKey && !event.metaKey) add?.();
 }
@@ -133,8 +145,8 @@ function addInstruction() {
 
 /** @param {HTMLUListElement} list */
 function focusLast(list) {
-  const field = list.querySelector("li:last-child input");
-  if (field instanceof HTMLInputElement) field.focus();
+  const field = list.querySelector("li:last-child :is(input, textarea)");
+  if (field instanceof HTMLElement) field.focus();
 }
 
 /**
@@ -148,10 +160,12 @@ export function offer(embedder, reranker) {
   card = plan;
   byId("instructions-part", HTMLElement).hidden = !embedder?.takes_instructions;
   byId("embed", HTMLButtonElement).hidden = !embedder;
-  byId("second-part", HTMLElement).hidden = byId("rank", HTMLButtonElement).hidden = !reranker;
-  byId("query-instruction", HTMLInputElement).hidden = !reranker?.takes_instructions;
-  byId("query-instruction", HTMLInputElement).placeholder = reranker?.default_instruction ?? "";
-  byId("texts-once-line", HTMLElement).hidden = !plan.modalities.includes("image");
+  byId("add-text", HTMLButtonElement).hidden = byId("add-lines", HTMLButtonElement).hidden = !plan.modalities.includes("text");
+  byId("second-part", HTMLElement).hidden = byId("rank", HTMLButtonElement).hidden = !plan.modalities.includes("text");
+  const last = reranker ?? plan;
+  byId("query-instruction", HTMLInputElement).hidden = !last.takes_instructions;
+  byId("query-instruction", HTMLInputElement).placeholder = last.default_instruction ?? "Its instruction (optional)";
+  byId("once-words", HTMLElement).hidden = byId("texts-once-line", HTMLElement).hidden = !plan.modalities.includes("image");
   const known = new Set(Object.values(plan.input_types).filter(Boolean));
   const options = [...known].map((text) => element("option", { value: text }));
   byId("known-instructions", HTMLDataListElement).replaceChildren(...options);
@@ -180,11 +194,11 @@ export function startForm(onQuery) {
 
 /**
  * Say at an item what the server said of it.
- * @param {number} id
+ * @param {Item} item
  * @param {string} message
  */
-function blame(id, message) {
-  const row = items().querySelector(`[data-item="${id}"]`);
+export function blame(item, message) {
+  const row = items().querySelector(`[data-item="${item.id}"]`);
   row?.classList.add("at-fault");
   row?.querySelector(".middle")?.append(element("span", { class: "fault" }, message));
 }
@@ -201,7 +215,7 @@ export async function blameFor(asked, request) {
   try {
     return await request();
   } catch (error) {
-    if (error instanceof ApiError && error.index !== null) blame(asked[error.index].id, error.message);
+    if (error instanceof ApiError && error.index !== null) blame(asked[error.index], error.message);
     throw error;
   }
 }

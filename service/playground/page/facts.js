@@ -22,7 +22,7 @@ export function drawFacts(place, answers) {
   const titles = ["Request", "Encoded", "From the cache", "Tokens", "Time"];
   const head = titles.map((title) => element("th", { scope: "col" }, title));
   const table = element("table", { class: "facts" }, element("thead", {}, element("tr", {}, ...head)));
-  table.append(element("tbody", {}, ...answers.map((answer, at) => line(answer, at, longest))));
+  table.append(element("tbody", {}, ...answers.map((answer) => line(answer, longest))));
   const [hits, misses] = [sum(answers, "hits"), sum(answers, "misses")];
   const told = `${hits + misses} images asked for, ${misses} encoded, ${hits} from the cache.`;
   const keys = STAGES.map(([name, words]) => element("li", {}, element("span", { class: `stage ${name}` }), words));
@@ -41,11 +41,10 @@ function sum(answers, name) {
 
 /**
  * @param {Answered} answered
- * @param {number} at
  * @param {number} longest ms of the bar that fills its cell
  */
-function line({ ask, facts }, at, longest) {
-  const name = element("th", { scope: "row" }, element("span", { class: `tone tone-${at % 6}` }), ask.instruction ?? "The model’s own instruction");
+function line({ ask, facts }, longest) {
+  const name = element("th", { scope: "row" }, element("span", { class: `tone tone-${ask.tone % 6}` }), ask.instruction ?? "The model’s own instruction");
   const told = STAGES.map(([, words, key]) => `${words}: ${shown(facts[key])}`).join("; ");
   const bar = element("span", { class: "bar", role: "img", "aria-label": told, title: told });
   const named = STAGES.map(([kind, , key]) => /** @type {const} */ ([kind, facts[key] || 0]));

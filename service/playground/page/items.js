@@ -15,6 +15,10 @@ export const inputs = {
   /** What the second stage asks for, and its instruction; empty for the models' own. */
   query: "",
   queryInstruction: "",
+  /** The chosen model, empty for the first one; and that of the second stage, null for one that fits, empty for none. */
+  model: "",
+  /** @type {string | null} */
+  reranker: null,
 };
 
 let lastId = 0;
@@ -25,6 +29,18 @@ let lastId = 0;
  */
 export function textItem(text) {
   return { id: ++lastId, name: "text", image: null, text };
+}
+
+/**
+ * The lines of a text file that are not empty.
+ * @param {string} name
+ * @param {string} content
+ * @returns {Item[]}
+ */
+export function lineItems(name, content) {
+  const file = { name };
+  const lines = content.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+  return lines.map((text) => ({ ...textItem(text), file }));
 }
 
 /**

@@ -1,28 +1,29 @@
 /** Starts the page and handles its buttons: find the models, embed, put in order, show. */
 
 import { ApiError, ask, useKey } from "./api.js";
-import { blameFor, drawForm, forgive, offer, startForm } from "./compose.js";
+import { drawForm, forgive, offer, startForm } from "./compose.js";
 import { byId, element } from "./element.js";
+import { embedAll, toldOf } from "./embedding.js";
 import { offerFiles, startFiles } from "./files.js";
 import { inputs, readyItems } from "./items.js";
-import { chosenModels } from "./models.js";
-import { callOf, planAsks, rowsOf } from "./requests.js";
-import { showResults } from "./results.js";
+import { chosenModels, givesVectors, isReranker, servedModels } from "./models.js";
+import { planAsks, rowsOf } from "./requests.js";
+import { MAX_COMPARED, showResults } from "./results.js";
 import { loadSamples } from "./samples.js";
 import { candidatesOf, rank } from "./second_stage.js";
+import { restore, startKeeping } from "./state.js";
 import { startTheme } from "./theme.js";
 
-/**
- * @typedef {import("./types.js").Answered} Answered
- * @typedef {import("./types.js").Ask} Ask
- * @typedef {import("./types.js").ModelCard} ModelCard
- */
+/** @typedef {import("./types.js").ModelCard} ModelCard */
 
-/** Most rows of the matrix: a table of more cells is slow and cannot be read. */
-const MAX_ROWS = 120;
+/** Most rows: their vectors are kept in the page, and each is a dot of the map. */
+const MAX_ROWS = 5000;
 const LEAST_WAIT_S = 1;
 
-/** @type {{embedder: ModelCard | null, reranker: ModelCard | null}} */
+/** Every model that is served. @type {ModelCard[]} */
+let served = [];
+
+/** The chosen ones. @type {{embedder: ModelCard | null, reranker: ModelCard | null}} */
 let models = { embedder: null, reranker: null };
 
 /** @param {string} message */
@@ -60,7 +61,7 @@ async function findModel() {
   byId("error", HTMLElement).hidden = true;
   try {
     const { answer: list } = await ask("v1/models");
-    models = chosenModels(list.data);
+    served = servedModels(list.data);
     showModels();
   } catch (error) {
     const isLoading = error instanceof ApiError && error.status === 503;
@@ -70,17 +71,35 @@ async function findModel() {
   }
 }
 
+/** Offer what the chosen models take; what was typed stays. */
 function showModels() {
+  models = chosenModels(served, inputs.model, inputs.reranker);
   const { embedder, reranker } = models;
   const told = [embedder, reranker].filter((card) => card !== null).flatMap(named);
   byId("model", HTMLElement).replaceChildren(...told.slice(1));
   byId("key-form", HTMLElement).hidden = true;
+  const first = embedder ?? reranker;
+  if (!first) return fail("This server has no model.");
+  byId("purpose", HTMLElement).textContent = first.description.charAt(0).toUpperCase() + first.description.slice(1);
+  drawChoices(first, reranker);
   offer(embedder, reranker);
-  offerFiles(embedder ?? reranker);
-  if (!embedder) showRankingAlone();
-  if (embedder?.pooling !== "multi_vector") return;
-  fail("This model gives a vector for each token; the page shows models that give one for each item. Ask /v2/embed for multi_float.");
-  for (const id of ["embed", "samples", "samples-too"]) byId(id, HTMLButtonElement).disabled = true;
+  offerFiles(first);
+  sayWhatIsTrue(embedder, first);
+}
+
+/**
+ * @param {ModelCard} first
+ * @param {ModelCard | null} reranker
+ */
+function drawChoices(first, reranker) {
+  const rerankers = served.filter(isReranker);
+  const choice = byId("choice", HTMLSelectElement);
+  choice.replaceChildren(...served.map((card) => element("option", { value: card.id, selected: card === first }, card.id)));
+  byId("model-line", HTMLElement).hidden = served.length < 2;
+  const second = byId("second-choice", HTMLSelectElement);
+  const none = element("option", { value: "" }, "none");
+  second.replaceChildren(none, ...rerankers.map((card) => element("option", { value: card.id, selected: card === reranker }, card.id)));
+  byId("second-line", HTMLElement).hidden = !rerankers.length || !givesVectors(first);
 }
 
 /** @param {ModelCard} card @returns {(string | Node)[]} */
@@ -90,50 +109,45 @@ function named(card) {
   return [" · ", element("strong", {}, card.id), ` ${told.join(" · ")}`];
 }
 
-/** Say of the page what is true of it without an embedder. */
-function showRankingAlone() {
-  byId("compose-title", HTMLElement).textContent = "What to put in order";
-  byId("second-part-title", HTMLElement).textContent = "Query";
-  byId("second-title", HTMLElement).textContent = "Order";
-  byId("rank", HTMLButtonElement).className = "main";
-  byId("empty-title", HTMLElement).textContent = "One query, several candidates.";
-  byId("empty-words", HTMLElement).textContent = "The reranker reads the query with each candidate, and scores how well it answers.";
-}
-
 /**
- * @param {string} model
- * @param {Ask} one
- * @returns {Promise<Answered>}
+ * Say of the page what is true of it with these models.
+ * @param {ModelCard | null} embedder null where the order alone is shown
+ * @param {ModelCard} first
  */
-async function embedOne(model, one) {
-  const { path, body } = callOf(model, one, null, "float");
-  const { answer, facts } = await blameFor(one.items, () => ask(path, body));
-  const vectors = answer.data.map((/** @type {{embedding: number[]}} */ entry) => Float32Array.from(entry.embedding));
-  return { ask: one, vectors, facts };
+function sayWhatIsTrue(embedder, first) {
+  const takesImages = first.modalities.includes("image");
+  const [title, words] = !embedder
+    ? ["One query, several candidates.", isReranker(first) ? "The reranker reads the query with each candidate, and scores how well it answers." : "The model compares the query with each candidate; its vectors are not shown here."]
+    : takesImages
+      ? ["One image, several instructions.", "The samples show how an instruction moves an image: closer to its colors, its shapes, or the number of things in it. The vision tower runs once for each image."]
+      : ["One text, its vector; several texts, what they share.", "The samples are pairs that mean nearly the same and share hardly a word. Add texts of your own, or a file whose lines are texts."];
+  byId("compose-title", HTMLElement).textContent = embedder ? "What to embed" : "What to put in order";
+  byId("rank", HTMLButtonElement).className = embedder ? "" : "main";
+  byId("empty-title", HTMLElement).textContent = title;
+  byId("empty-words", HTMLElement).textContent = words;
 }
 
 /** Send what is in the form, one instruction after the other, and show what comes back. */
 async function embed() {
   const button = byId("embed", HTMLButtonElement);
   const card = models.embedder;
-  if (button.disabled) return; // the keyboard asks again while an answer is under way, or where there is none
+  if (button.disabled) return; // the keyboard asks again while an answer is under way
   if (models.reranker && !card) return putInOrder();
   const asks = planAsks(readyItems(), card?.takes_instructions ? inputs.instructions : [], inputs.textsOnce);
   const numRows = rowsOf(asks).length;
   byId("error", HTMLElement).hidden = true;
   forgive();
   if (!card) return say("The model is still loading.");
-  if (numRows < 3) return say("Add at least three things to compare: images, texts, or one image under several instructions.");
+  if (!numRows) return say("Add something to embed first.");
   if (numRows > MAX_ROWS) return fail(`${numRows} rows (items × instructions), and this page shows at most ${MAX_ROWS}.`);
   button.disabled = true;
   try {
-    const answers = [];
-    for (const one of asks) {
-      say(`Request ${answers.length + 1} of ${asks.length} …`);
-      answers.push(await embedOne(card.id, one));
-    }
-    await showResults(card, answers, { say, fail });
-    say(`${numRows} vectors in ${asks.length} ${asks.length === 1 ? "request" : "requests"}.`);
+    const { answers, refused } = await embedAll(card.id, asks, say);
+    if (refused.length) failItem(toldOf(refused));
+    const num = answers.reduce((sum, { vectors }) => sum + vectors.length, 0);
+    if (num) await showResults(card, answers, { say, fail });
+    const left = refused.length ? ` ${refused.length} left out.` : "";
+    say(`${num.toLocaleString("en")} ${num === 1 ? "vector" : "vectors"} in ${asks.length} ${asks.length === 1 ? "request" : "requests"}.${left}`);
   } catch (error) {
     fail(error);
   } finally {
@@ -141,18 +155,25 @@ async function embed() {
   }
 }
 
+/** @param {{name: string, message: string, code: string}} told */
+function failItem({ name, message, code }) {
+  const place = byId("error", HTMLElement);
+  place.hidden = false;
+  place.replaceChildren(element("p", {}, element("strong", {}, name), ` ${message}`), element("p", { class: "soft" }, code));
+}
+
 /** Put the items in order for the query, by the embedder and then by the reranker, and show both orders. */
 async function putInOrder() {
   const button = byId("rank", HTMLButtonElement);
   const asked = { query: inputs.query.trim(), instruction: inputs.queryInstruction.trim() };
   const cards = [models.embedder, models.reranker].filter((card) => card !== null);
-  if (button.disabled || !models.reranker) return;
+  if (button.disabled || !cards.length) return;
   const candidates = candidatesOf(cards, readyItems());
   byId("error", HTMLElement).hidden = true;
   forgive();
   if (!asked.query) return say("Write a query first.");
   if (candidates.length < 2) return say("Add at least two things to put in order: images or texts that both models take.");
-  if (candidates.length > MAX_ROWS) return fail(`${candidates.length} candidates, and this page shows at most ${MAX_ROWS}.`);
+  if (candidates.length > MAX_COMPARED) return fail(`${candidates.length} candidates, and this page orders at most ${MAX_COMPARED}.`);
   button.disabled = true;
   try {
     await rank(cards, candidates, asked, { say });
@@ -177,7 +198,7 @@ async function trySamples() {
   await loadSamples({ images: card.modalities.includes("image"), instructions: card.takes_instructions });
   drawForm();
   if (models.embedder) await embed();
-  if (models.reranker) await putInOrder();
+  await putInOrder();
   byId("results", HTMLElement).focus({ preventScroll: true });
 }
 
@@ -188,7 +209,19 @@ function onKeyForm(event) {
   void findModel();
 }
 
+restore();
+drawForm();
+startKeeping();
 startTheme();
+byId("choice", HTMLSelectElement).addEventListener("change", () => {
+  [inputs.model, inputs.reranker] = [byId("choice", HTMLSelectElement).value, null];
+  showModels();
+  for (const section of byId("results", HTMLElement).children) section.toggleAttribute("hidden", section.id !== "empty");
+});
+byId("second-choice", HTMLSelectElement).addEventListener("change", () => {
+  inputs.reranker = byId("second-choice", HTMLSelectElement).value;
+  showModels();
+});
 startForm(() => void rankAndLook());
 startFiles({ say, fail });
 byId("rank", HTMLButtonElement).addEventListener("click", () => void rankAndLook());

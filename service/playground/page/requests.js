@@ -9,9 +9,12 @@
  * @typedef {import("./types.js").Row} Row
  */
 
+/** Texts of one request; thousands go in several, so that the page can say how far it is. */
+const MAX_TEXTS = 256;
+
 /**
- * One request an instruction, each with every item; but texts alone, where `textsOnce`, in one request of their own
- * without an instruction, as documents are embedded.
+ * One request an instruction, each with every item, or several where there are more texts than one has; but texts alone,
+ * where `textsOnce`, in requests of their own without an instruction, as documents are embedded.
  * @param {Item[]} items
  * @param {string[]} instructions those that are empty mean the model's own
  * @param {boolean} textsOnce only where images are there too
@@ -22,9 +25,19 @@ export function planAsks(items, instructions, textsOnce) {
   const wanted = names.length ? names : [null];
   const images = items.filter((item) => item.image !== null);
   const apart = textsOnce && names.length > 0 && images.length > 0 && images.length < items.length;
+  /** @type {{instruction: string | null, items: Item[]}[]} */
   const asks = wanted.map((instruction) => ({ instruction, items: apart ? images : items }));
   const texts = { instruction: null, items: items.filter((item) => item.image === null) };
-  return (apart ? [...asks, texts] : asks).filter((ask) => ask.items.length > 0);
+  return (apart ? [...asks, texts] : asks).flatMap((ask, tone) => inParts(ask.items).map((part) => ({ ...ask, tone, items: part })));
+}
+
+/**
+ * @param {Item[]} items
+ * @returns {Item[][]} one part where there are images: all of them are small, or there are few
+ */
+function inParts(items) {
+  const size = items.every((item) => item.image === null) ? MAX_TEXTS : Math.max(1, items.length);
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
 /**
@@ -33,7 +46,7 @@ export function planAsks(items, instructions, textsOnce) {
  * @returns {Row[]}
  */
 export function rowsOf(asks) {
-  return asks.flatMap(({ instruction, items }, tone) => items.map((item) => ({ item, instruction, tone })));
+  return asks.flatMap(({ instruction, items, tone }) => items.map((item) => ({ item, instruction, tone })));
 }
 
 /**

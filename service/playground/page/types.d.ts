@@ -4,7 +4,11 @@
 export interface ModelCard {
   id: string;
   root: string;
+  /** What it is for, in a few words. */
+  description: string;
   pooling: string;
+  /** Kinds of vector: `dense`, `sparse`, `multi`; none of a reranker. */
+  outputs: string[];
   dimensions: number;
   min_dimensions: number;
   matryoshka_dimensions: number[] | null;
@@ -49,11 +53,15 @@ export interface Item {
   text: string;
   /** Of a page of a PDF; `number` is counted from 1. */
   page?: { pdf: Pdf; number: number };
+  /** Of a line of a text file. */
+  file?: { name: string };
 }
 
 /** One request: items under one instruction; null is the model's own. */
 export interface Ask {
   instruction: string | null;
+  /** Which color the instruction has, counted from 0. */
+  tone: number;
   items: Item[];
 }
 
@@ -84,6 +92,8 @@ export interface Answered {
   ask: Ask;
   vectors: Float32Array[];
   facts: Facts;
+  /** As the server wrote it. */
+  answer: any;
 }
 
 /** How vectors are stored: `float` is float32, `ubinary` one bit a component. */
