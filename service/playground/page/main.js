@@ -133,7 +133,8 @@ async function embed() {
   const card = models.embedder;
   if (button.disabled) return; // the keyboard asks again while an answer is under way
   if (models.reranker && !card) return putInOrder();
-  const asks = planAsks(readyItems(), card?.takes_instructions ? inputs.instructions : [], inputs.textsOnce);
+  const items = card ? candidatesOf([card], readyItems()) : [];
+  const asks = planAsks(items, card?.takes_instructions ? inputs.instructions : [], inputs.textsOnce);
   const numRows = rowsOf(asks).length;
   byId("error", HTMLElement).hidden = true;
   forgive();
@@ -146,7 +147,8 @@ async function embed() {
     if (refused.length) failItem(toldOf(refused));
     const num = answers.reduce((sum, { vectors }) => sum + vectors.length, 0);
     if (num) await showResults(card, answers, { say, fail });
-    const left = refused.length ? ` ${refused.length} left out.` : "";
+    const numLeft = refused.length + readyItems().length - items.length;
+    const left = numLeft ? ` ${numLeft} left out.` : "";
     say(`${num.toLocaleString("en")} ${num === 1 ? "vector" : "vectors"} in ${asks.length} ${asks.length === 1 ? "request" : "requests"}.${left}`);
   } catch (error) {
     fail(error);
@@ -178,7 +180,7 @@ async function putInOrder() {
   try {
     await rank(cards, candidates, asked, { say });
     const numLeft = readyItems().length - candidates.length;
-    if (numLeft) say(`${candidates.length} items in order; images are left out (${numLeft}), which not all models take.`);
+    if (numLeft) say(`${candidates.length} items in order; ${numLeft} left out, which not every model takes.`);
   } catch (error) {
     fail(error);
   } finally {

@@ -17,13 +17,12 @@ import { drawOrders } from "./two_orders.js";
  */
 
 /**
- * What both models can read.
+ * What every one of the models can read.
  * @param {ModelCard[]} models
  * @param {Item[]} items
  */
 export function candidatesOf(models, items) {
-  const takeImages = models.every((card) => card.modalities.includes("image"));
-  return takeImages ? items : items.filter((item) => item.image === null);
+  return items.filter((item) => models.every((card) => card.modalities.includes(item.image === null ? "text" : "image")));
 }
 
 /**
