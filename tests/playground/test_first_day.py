@@ -89,7 +89,7 @@ def test_each_model_of_several_works_and_takes_only_what_it_can(visit: Visit) ->
     page.click("#rank")
     visit.until_said("6 items in order; 3 left out, which not every model takes.")
     page.click("#embed")
-    visit.until_said("6 vectors in 3 requests. 3 left out.")
+    visit.until_said("18 vectors in 3 requests. 3 left out.")
 
 
 def test_what_was_typed_survives_a_reload(visit: Visit) -> None:
