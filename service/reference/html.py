@@ -100,7 +100,10 @@ class HtmlWriter:
         return f'<h{level} id="{anchor}"><a class=anchor href="#{anchor}">{html.escape(title)}</a></h{level}>\n'
 
     def _table(self, tokens: Sequence["Token"]) -> str:
-        """Fields as a list, in which a description has the room of a line on any screen; all else as a table."""
+        """Fields as a list, in which a description has the room of a line on any screen; all else as a table.
+
+        What a request is made of is open; types and answers are opened when they are asked for, by hand or by a link.
+        """
         rows: list[list[Token]] = []
         for token in tokens:
             if token.type == "tr_open":
@@ -109,7 +112,9 @@ class HtmlWriter:
                 rows[-1].append(token)
         head = [cell.content for cell in rows[0]]
         if head[0] == "Field":
-            return f"<ul class=fields>{''.join(map(self._field, rows[1:]))}</ul>\n"
+            fields = f"<ul class=fields>{''.join(map(self._field, rows[1:]))}</ul>\n"
+            is_asked = self._part in ("body", "parameters")
+            return fields if is_asked else f"<details class=more><summary>Its fields</summary>{fields}</details>"
         titles = "".join(f"<th scope=col>{title}</th>" for title in head)
         body = "".join(self._row(row, is_named=head[0] in ("Code", "Limit")) for row in rows[1:])
         frame = f'class=scroll role=region tabindex=0 aria-label="{html.escape(f"{self._section.title}: {head[0]}")}"'

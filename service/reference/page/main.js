@@ -20,10 +20,14 @@ function foldContents() {
   if (contents instanceof HTMLDetailsElement && matchMedia("(max-width: 60rem)").matches) contents.open = false;
 }
 
-/** Words cannot be seen in what is closed: what a link leads to is opened. */
+/** What a link leads to cannot be seen while it is closed: a field's list, or that below the name of a type, is opened. */
 function openTarget() {
-  const closed = document.getElementById(location.hash.slice(1))?.closest("details");
-  if (closed) closed.open = true;
+  const target = document.getElementById(location.hash.slice(1));
+  let list = target?.closest("details") ?? target?.nextElementSibling;
+  while (list && !list.matches("h2, details.more, details[open]")) list = list.nextElementSibling;
+  if (!(list instanceof HTMLDetailsElement) || list.matches(".call")) return;
+  list.open = true;
+  target?.scrollIntoView();
 }
 
 followOldLink();
