@@ -1,9 +1,10 @@
 /**
  * Thousands of vectors on a plane: their first two principal components, by iterating a subspace of a few directions.
  *
- * Source: Golub and Van Loan, "Matrix Computations", section 8.2.4 (orthogonal iteration).
+ * Source: Golub and Van Loan, "Matrix Computations", sections 8.2.4 (orthogonal iteration) and 8.3.4 (Ritz acceleration).
  */
 
+import { diagonalize } from "./scaling.js";
 import { dot } from "./vectors.js";
 
 /** @typedef {import("./types.js").Point} Point */
@@ -21,10 +22,24 @@ export function plane(rows) {
   /** @type {Float32Array[]} */
   let directions = Array.from({ length: NUM_DIRECTIONS }, (_, i) => wave(i, rows[0].length));
   for (let step = 0; step < NUM_STEPS; step++) directions = orthonormal(directions.map((direction) => spreadAlong(centered, direction)));
-  const strengths = directions.map((direction) => Math.sqrt(dot(spreadAlong(centered, direction), spreadAlong(centered, direction))));
+  const { axes, strengths } = turned(directions, directions.map((direction) => spreadAlong(centered, direction)));
   const all = centered.reduce((sum, row) => sum + dot(row, row), 0);
-  const points = centered.map((row) => /** @type {Point} */ ([dot(row, directions[0]), dot(row, directions[1])]));
+  const points = centered.map((row) => /** @type {Point} */ ([dot(row, axes[0]), dot(row, axes[1])]));
   return { points, share: all ? (strengths[0] + strengths[1]) / all : 1 };
+}
+
+/**
+ * The two strongest axes of the plane's own space: close ones are told apart by its small matrix, not by more steps.
+ * @param {Float32Array[]} directions orthonormal
+ * @param {Float32Array[]} spreads `X^T X v` of each
+ */
+function turned(directions, spreads) {
+  const size = directions.length;
+  const small = Float64Array.from({ length: size * size }, (_, at) => dot(directions[Math.floor(at / size)], spreads[at % size]));
+  const vectors = diagonalize(small, size);
+  const order = directions.map((_, i) => i).sort((i, j) => small[j * size + j] - small[i * size + i]).slice(0, 2);
+  const axes = order.map((axis) => directions[0].map((_, k) => directions.reduce((sum, one, i) => sum + vectors[i * size + axis] * one[k], 0)));
+  return { axes, strengths: order.map((axis) => small[axis * size + axis]) };
 }
 
 /** @param {Float32Array[]} rows */

@@ -57,7 +57,7 @@ function rotate(a, size, [p, q], [c, s], both) {
  * @param {Float64Array} a symmetric; overwritten
  * @param {number} size
  */
-function diagonalize(a, size) {
+export function diagonalize(a, size) {
   const vectors = Float64Array.from({ length: size * size }, (_, at) => Number(Math.floor(at / size) === at % size));
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep++) {
     let rest = 0;
