@@ -78,5 +78,5 @@ DIALECT = Dialect(
     body=NimEmbeddingRequest,
     tells=lambda shape: "modality" in shape.fields,
     read=read,
-    example={"model": "builtin", "input": [EXAMPLE_IMAGE, "a red bicycle"], "modality": ["image", "text"]},
+    example={"model": "builtin", "input": [EXAMPLE_IMAGE], "modality": ["image"]},
 )

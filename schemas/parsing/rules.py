@@ -63,7 +63,7 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
         _check_messages(request.messages, request)
 
 
-def check_pooling_request(request: EmbeddingRequest) -> None:
+def check_pool_request(request: EmbeddingRequest) -> None:
     """Check a request of `POST /pooling`: a body of `/v1/embeddings` without what its answer has no place for.
 
     Raises:

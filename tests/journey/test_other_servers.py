@@ -50,7 +50,7 @@ def test_ollama_cuts_long_texts_unless_told_otherwise(server: LiveServer) -> Non
         ("/api/embed", {"input": "a", "options": {"num_ctx": "many"}}, "options.num_ctx"),
         ("/api/embed", {"input": [{"text": "a"}, {}]}, "input[1]"),
         ("/api/embed", {"input": "a", "dimensions": 5}, "dimensions"),
-        ("/api/embeddings", {"input": "a"}, "prompt"),
+        ("/api/embeddings", {}, "prompt"),
         ("/api/embeddings", {"prompt": "data:image/png;base64,bm8="}, "prompt"),
     ],
 )

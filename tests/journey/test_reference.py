@@ -96,9 +96,9 @@ def bodies() -> Iterator[Any]:
             shown[field][route.operation_id].append((route, alternatives))
         for dialect in dialects_of(route.request):
             schema = SCHEMAS[component_name(dialect.body.__name__)]
-            for field, alternatives in values_of_object(schema, [dict(dialect.example)]):
-                if field not in INHERITED:
-                    shown[field][route.operation_id].append((route, alternatives))
+            own = {k: v for k, v in schema["properties"].items() if f"{dialect.body.__name__}.{k}" not in INHERITED}
+            for field, alternatives in values_of_object(schema | {"properties": own}, [dict(dialect.example)]):
+                shown[field][route.operation_id].append((route, alternatives))
     for field, of_routes in shown.items():
         names = [*of_routes]
         for name in dict.fromkeys((names[0], names[len(names) // 2], names[-1])):
@@ -109,6 +109,7 @@ def bodies() -> Iterator[Any]:
 BODIES = list(bodies())
 REFUSALS = {
     **dict.fromkeys(("InputAudioPart", "InputAudio", "AudioUrlPart", "AudioUrl"), '"unsupported_modality"'),
+    **dict.fromkeys(("PoolingRequest.embed_dtype", "PoolingRequest.on_error"), "this route answers float32"),
     "MediaItem.audio": '"unsupported_modality"',
     "CohereEmbedRequest.pool_factor": "it is for documents of late-interaction models",
     **dict.fromkeys(("VideoUrlPart.start_s", "VideoUrlPart.end_s"), "expected of a file alone"),

@@ -11,7 +11,7 @@ from schemas.dialects.vllm import read
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.pooling import PoolingData, PoolingRequest, PoolingResponse, PoolingTask
-from schemas.parsing.rules import check_pooling_request
+from schemas.parsing.rules import check_pool_request
 from service.errors import InputError
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
@@ -35,7 +35,7 @@ TYPES: Mapping[PoolingTask, tuple[EmbeddingType, EmbeddingType]] = {
 async def pool(call: Call[PoolingRequest]) -> ASGIApp:
     """The vectors of each input, or of its tokens."""
     body = cast(EmbeddingRequest, read(call.body, EmbeddingRequest))
-    check_pooling_request(body)
+    check_pool_request(body)
     online = call.serving.find(body.model, "vectors", "`/pooling`")
     offer, dimensions = online.model.offer, body.dimensions or online.model.profile.dimensions
     if body.dimensions:
