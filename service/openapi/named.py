@@ -22,7 +22,7 @@ from schemas.endpoints.embed_vectors import EmbeddingType, TokenWeights
 from schemas.endpoints.embeddings import Embedding, EmbeddingInput, EncodingFormat
 from schemas.endpoints.health import HealthStatus
 from schemas.endpoints.image_embeds import FeaturesFormat
-from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling, ScoreKind
+from schemas.endpoints.models import CohereEndpoint, InputTypes, LongTexts, Modality, Pooling, ScoreKind
 from schemas.endpoints.ollama import KeepAlive
 from schemas.endpoints.pooling import PoolingTask
 from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
@@ -97,6 +97,7 @@ NAMED = (
     Named("OnError", OnError, "Effect of a bad item."),
     Named("PartOrder", PartOrder, "The order in which a model reads the parts of an item."),
     Named("FeaturesFormat", FeaturesFormat, "File format of features."),
+    Named("LongTexts", LongTexts, "What happens to a text over the limit where a request does not say."),
     Named("TruncationSide", TruncationSide, "The end of a text that is cut off if it is too long."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named(
