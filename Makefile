@@ -97,6 +97,11 @@ deploy-check: $(VENV)/.test ## lint and try deploy/: Dockerfile, compose, manife
 	sh tests/deploy/install.sh .deploy $(BIN)/python
 	$(BIN)/python -m pytest tests/deploy $(ARGS)
 
+.PHONY: arm-check
+arm-check: $(VENV)/.test ## the kernels for ARM, by a cross compiler and qemu, against the references of the others (some minutes)
+	command -v qemu-aarch64 && command -v aarch64-linux-gnu-gcc || { apt-get update && apt-get install --yes --no-install-recommends qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross; }
+	CENOTE_EMULATED=1 $(BIN)/python -m pytest tests/kernels/test_cpu_*.py $(ARGS)
+
 .PHONY: image-check
 image-check: $(VENV)/.test ## build deploy/Dockerfile by buildah and run the image (root on Debian 12; some minutes)
 	command -v buildah debootstrap || apt-get install --yes --no-install-recommends buildah debootstrap

@@ -1,7 +1,13 @@
 """Every instruction set whose kernels this machine can run, each tested as if the processor had no wider one."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,20 +17,38 @@ from cenote_kernels.cpu.library import FORMATS
 from cenote_native import Chosen, can_run, choose
 from cenote_native.library import INSTRUCTION_SETS
 from tests.conftest import ROOT
+from tests.kernels.emulated import EmulatedLibrary
 from tests.no_kernel import NO_KERNEL
 
-_LIBRARY = choose(ROOT / "kernels" / "cenote_kernels" / "cpu", environ={}).library
-_RUNNING = [
-    (name, dtype) for name, dtype in product(INSTRUCTION_SETS, FORMATS) if can_run(_LIBRARY, name + FORMATS[dtype])
-]
+SOURCES = ROOT / "kernels" / "cenote_kernels" / "cpu"
+_LIBRARY = choose(SOURCES, environ={}).library
+EMULATES = "CENOTE_EMULATED" in os.environ
+"""Whether ARM's kernels are tested in place of this machine's: `make arm-check`."""
+_RUNNING = (
+    [("neon", torch.float32)]
+    if EMULATES
+    else [
+        (name, dtype) for name, dtype in product(INSTRUCTION_SETS, FORMATS) if can_run(_LIBRARY, name + FORMATS[dtype])
+    ]
+)
 _NONE = [pytest.param(None, marks=pytest.mark.skip(NO_KERNEL))]
 SETS = [name for name, dtype in _RUNNING if dtype == torch.float32]
 
 
 def run_by(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have kernels of this instruction set run."""
-    monkeypatch.setattr(library, "chosen", lambda: Chosen(_LIBRARY, name, ""))
+    found: Any = _LIBRARY
+    if EMULATES:
+        found = _emulated()
+        monkeypatch.setattr(torch.Tensor, "data_ptr", lambda tensor: found.data_ptr(tensor))
+    monkeypatch.setattr(library, "chosen", lambda: Chosen(found, name, ""))
     _forget()
+
+
+@cache
+def _emulated() -> EmulatedLibrary:
+    folder = Path(tempfile.mkdtemp())
+    return EmulatedLibrary(folder, shutil.copytree(SOURCES, folder / "sources"))
 
 
 def _forget() -> None:
