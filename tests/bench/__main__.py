@@ -15,6 +15,7 @@ from service.checkpoint.hub import CHECKPOINT
 from service.front.serving.process_tuning import available_cores
 from tests.bench.checkpoint import SIZES, minilm, random_checkpoint
 from tests.bench.figure import Figure
+from tests.bench.held import SWITCHES
 from tests.bench.machine import describe_machine, load_average
 from tests.bench.parts.all_parts import GROUPS, PARTS
 from tests.bench.report import render_page, replace_run, told, write_json
@@ -25,6 +26,8 @@ from tests.conftest import ROOT
 
 FOLDER = ROOT / ".bench"
 SENTENCE_PYTHON = FOLDER / "sentence-transformers" / "bin" / "python"
+MARKERS = {None: "<!-- run -->", "avx2": "<!-- run held to avx2 -->"}
+"""Before a run's table in the page, by `--held-to`."""
 BROKEN = "not measured"
 """Name of the fact that lists parts that ended with an error."""
 
@@ -35,14 +38,17 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that no server is left behind
     threads = options.threads or available_cores()
     os.environ["OMP_NUM_THREADS"] = str(threads)
+    if options.held_to:
+        os.environ |= SWITCHES
     facts = describe_machine(threads) | {"checkpoint": options.model, "size": "quick" if options.quick else "full"}
     print("\n".join(f"{name:14s} {value}" for name, value in facts.items()), flush=True)
     began_s, load_before = time.monotonic(), load_average()
     found, versions = _measure(options, threads)
     facts |= versions | {"load_before": load_before, "seconds": round(time.monotonic() - began_s)}
-    write_json(FOLDER / "result.json", facts, found)
+    name = f"result-{options.held_to}.json" if options.held_to else "result.json"
+    write_json(FOLDER / name, facts, found)
     if options.write and not (options.only or options.quick):
-        replace_run(options.write, render_page(facts, found))
+        replace_run(options.write, render_page(facts, found), MARKERS[options.held_to])
     return int(BROKEN in facts or any(figure.verdict == "fails" for figure in found))
 
 
@@ -60,6 +66,11 @@ def _options() -> argparse.Namespace:
         default="float32",
         choices=("float32", "bfloat16"),
         help="of the service; for `peer`",
+    )
+    parser.add_argument(
+        "--held-to",
+        choices=("avx2",),
+        help="hold all sides to fewer instructions than the processor has; not the server of --against",
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table of a whole run into this page")
     options = parser.parse_args()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from service.front.serving.process_tuning import CGROUP_V1, CGROUP_V2, available_cores
+from tests.bench.held import is_held
 from tests.conftest import ROOT
 
 PACKAGES = ("torch", "transformers", "numpy", "pillow", "litestar", "msgspec", "uvicorn")
@@ -48,7 +49,7 @@ def _cpu_model() -> str:
     found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     model = found.get("model name", platform.processor() or "unknown")
     wide = [name for name in ("avx2", "avx512f", "amx_bf16") if name in found.get("flags", "").split()]
-    return f"{model} ({', '.join(wide)})" if wide else model
+    return f"{model} ({', '.join(wide)})" + (", held to AVX2" if is_held() else "") if wide else model
 
 
 def _quota() -> str:

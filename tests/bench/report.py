@@ -43,12 +43,13 @@ def render_page(facts: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     return "\n\n".join(sections)
 
 
-def replace_run(page: Path, written: str, marker: str = "<!-- run -->") -> None:
-    """Put a run's part into a page, after its marker."""
-    head, found, _ = page.read_text().partition(marker)
+def replace_run(page: Path, written: str, marker: str) -> None:
+    """Put a run's part into a page, between its marker and the next heading."""
+    head, found, after = page.read_text().partition(marker)
     if not found:
         raise ValueError(f"{page} has no line {marker}")
-    page.write_text(f"{head}{marker}\n\n{written}\n")
+    _, heading, rest = after.partition("\n## ")
+    page.write_text(f"{head}{marker}\n\n{written}\n{heading}{rest}")
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

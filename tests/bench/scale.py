@@ -30,7 +30,7 @@ class Scale:
     num_instructions: int = 16
     image_px: int = 450
     tower_px: int = 1024
-    document_tokens: int = 1500
+    document_tokens: int = 2500
     num_vectors: int = 2048
     num_cpu_requests: int = 2000
     num_per_request: int = 256

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from service.checkpoint.hub import CHECKPOINT
+from tests.bench.held import COPIES, copy_without_avx512, is_held
 from tests.bench.scale import Scale
 from tests.bench.sides.over_http import OverHttp
 from tests.bench.sides.remote import RemoteSide
@@ -95,21 +97,24 @@ class Stage:
         Args:
             runtime: a key of `sides.exported.RUNTIMES`.
         """
-        if self.sentence_python is None or not _has(self.sentence_python, runtime):
+        if self.sentence_python is None or (package := _found(self.sentence_python, runtime)) is None:
             return None
-        return self._worker("exported", str(self.sentence_python), runtime)
+        paths = [copy_without_avx512(package, COPIES).parent] if is_held() else []
+        return self._worker("exported", str(self.sentence_python), runtime, paths=paths)
 
     def close(self) -> None:
         """End everything that was started."""
         while self._started:
             self._started.pop().close()
 
-    def _worker(self, name: str, python: str, *more: str, folder: Path | None = None) -> RemoteSide:
+    def _worker(
+        self, name: str, python: str, *more: str, folder: Path | None = None, paths: Sequence[Path] = ()
+    ) -> RemoteSide:
         folder = folder or self.checkpoint
         command = [python, "-m", f"tests.bench.sides.{name}", str(folder), str(self.num_threads), *more]
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
+        own = [ROOT, ROOT / "kernels"] if python == sys.executable else [*paths, ROOT]
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}
-        environ = plain_environ() | threads | {"PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
+        environ = plain_environ() | threads | {"PYTHONPATH": os.pathsep.join(map(str, own)), "HF_HUB_OFFLINE": "1"}
         return self.keep(
             RemoteSide(command, ROOT, environ, self.folder / f"{'-'.join([name, folder.name, *more])}.log")
         )
@@ -119,6 +124,8 @@ class Stage:
         return side
 
 
-def _has(python: Path, package: str) -> bool:
-    find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
-    return subprocess.run([python, "-c", find], check=False).returncode == 0
+def _found(python: Path, package: str) -> Path | None:
+    """The folder of a package, where there is one."""
+    find = f"import importlib.util as util; print(util.find_spec({package!r}).submodule_search_locations[0])"
+    found = subprocess.run([python, "-c", find], check=False, capture_output=True, text=True)
+    return None if found.returncode else Path(found.stdout.strip())

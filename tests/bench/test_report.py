@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.bench.__main__ import MARKERS
 from tests.bench.figure import Bar, Figure, Spread, difference, exactly, ratio, spread
 from tests.bench.report import render_page, replace_run, write_json
 from tests.conftest import ROOT
@@ -58,16 +59,19 @@ def test_the_page_has_a_row_for_each_figure_and_says_what_fails() -> None:
 
 def test_a_run_replaces_the_last_one_and_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
-    page.write_text("# How\n\n<!-- run -->\n\nold\n")
-    replace_run(page, "new")
-    assert page.read_text() == "# How\n\n<!-- run -->\n\nnew\n"
+    page.write_text("# How\n\n<!-- run -->\n\nold\n\n## Held\n\n<!-- run held to avx2 -->\n\nold\n")
+    replace_run(page, "new", MARKERS[None])
+    assert page.read_text() == "# How\n\n<!-- run -->\n\nnew\n\n## Held\n\n<!-- run held to avx2 -->\n\nold\n"
+    replace_run(page, "newer", MARKERS["avx2"])
+    assert page.read_text() == "# How\n\n<!-- run -->\n\nnew\n\n## Held\n\n<!-- run held to avx2 -->\n\nnewer\n"
     page.write_text("no marker")
     with pytest.raises(ValueError, match="no line"):
-        replace_run(page, "new")
+        replace_run(page, "new", MARKERS[None])
 
 
 def test_the_repositorys_page_can_be_written_into() -> None:
-    assert (ROOT / "docs" / "speed.md").read_text().count("<!-- run -->") == 1
+    page = (ROOT / "docs" / "speed.md").read_text()
+    assert [page.count(marker) for marker in MARKERS.values()] == [1, 1]
 
 
 def test_the_json_has_every_round(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from service.settings.settings import Settings
 from tests.bench.agreement import check_tokens, least_cosine
 from tests.bench.figure import Bar, Figure, ratio
+from tests.bench.held import is_held
 from tests.bench.parts.part import Part
 from tests.bench.prompts import PromptReader
 from tests.bench.rounds import Case, interleave
@@ -22,14 +23,18 @@ from tests.conftest import image
 SEED = 400_000
 QUERY_TOKENS = 8
 NUM_AT_ONCE = 64
+REQUEST_TOKENS = 128
+"""Of the longest text of a request of `NUM_AT_ONCE`."""
 NUM_ALONE = 8
 """Queries of a round, one after the other."""
 IMAGES_AT_ONCE = 4
 NUM_WARM = 2
 BARS = {
-    "float32": {"batch": 1.2, "alone": 1.1, "at_64": 1.2, "long": 1.2, "instructions": 1.2},
-    "bfloat16": {"batch": 1.15, "alone": 1.1, "at_64": 1.15, "long": 1.15, "instructions": 1.2},
+    "float32": {"batch": 1.2, "request_64": 1.2, "alone": 1.1, "at_64": 1.2, "long": 1.2, "instructions": 1.2},
+    "bfloat16": {"batch": 1.15, "request_64": 1.15, "alone": 1.1, "at_64": 1.15, "long": 1.15, "instructions": 1.2},
+    "held": {"batch": 1.05, "request_64": 1.05, "alone": 1.1, "at_64": 1.1, "long": 1.25, "instructions": 1.05},
 }
+"""By dtype, or `held` to AVX2 in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ def _workloads(stage: Stage) -> Iterator[Workload]:
 
     mixed, length = f"{scale.num_texts} texts of 16 to 512 tokens in one request", scale.document_tokens
     yield Workload("batch", mixed, lambda: Work([ids_body(ids(texts.mixed(scale.num_texts)))]))
+    many = f"{NUM_AT_ONCE} texts of 16 to {REQUEST_TOKENS} tokens in one request"
+    yield Workload("request_64", many, lambda: Work([ids_body(ids(texts.mixed(NUM_AT_ONCE, REQUEST_TOKENS)))]))
     yield Workload("long", f"one text of {length} tokens", lambda: Work([ids_body(ids([texts.text(length)]))]))
     yield Workload("alone", "short queries, one after the other", lambda: queries(NUM_ALONE, 1))
     yield Workload("at_64", f"short queries, {NUM_AT_ONCE} at once", lambda: queries(2 * NUM_AT_ONCE, NUM_AT_ONCE))
@@ -78,7 +85,8 @@ def _workloads(stage: Stage) -> Iterator[Workload]:
 
 def _figure(stage: Stage, service: OverHttp | None, one: Workload) -> Figure:
     what = f"throughput of {one.what}, over the server of `--against`"
-    bar, rounds = Bar("≥", BARS[stage.dtype][one.name]), stage.scale.num_rounds
+    bars = BARS["held" if is_held() else stage.dtype]
+    bar, rounds = Bar("≥", bars[one.name]), stage.scale.num_rounds
     if service is None or stage.against is None:
         return Figure(f"peer_{one.name}", what, None, "×", bar)
     of_round = cache(lambda _: one.make())  # both sides of a round get the same
