@@ -6,6 +6,7 @@ import torch
 
 from cenote_kernels import patchify
 from service.errors import ModelError
+from service.model.linear.linear import give_back
 from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.qwen3_vl.tower_block import CHUNK_ROWS, MERGE, PATCH, TowerBlock, TowerMerger, TowerTables, Workspace
 
@@ -27,7 +28,7 @@ class VisionTower:
     """
 
     def __init__(self, model: "Qwen3VLModel", products: Products = TORCHS) -> None:
-        """Keep the stock tower, and what is made of its weights once.
+        """Keep the stock tower, and what is made of its weights once; those of its blocks are given back if packed.
 
         Raises:
             ModelError: the tower's activation is not the one that is built in.
@@ -46,8 +47,11 @@ class VisionTower:
         else:
             self._chunk_rows, make = CHUNK_ROWS, products.make
         self._tables = TowerTables(model.visual)
-        blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
-        self._blocks = [TowerBlock(cast("Qwen3VLVisionBlock", block), make) for block in blocks]
+        levels, self._blocks = list(model.visual.deepstack_merger_list), list[TowerBlock]()
+        for block in model.visual.blocks:
+            self._blocks.append(TowerBlock(cast("Qwen3VLVisionBlock", block), make))
+            if isinstance(products, PackedProducts):
+                give_back(block)
         self._merger = TowerMerger(model.visual.merger, make)
         level_indexes = model.visual.config.deepstack_visual_indexes
         merge = [TowerMerger(cast("Qwen3VLVisionPatchMerger", level), make) for level in levels]

@@ -1,5 +1,8 @@
 """Our way through the vision tower gives what the stock tower gives, for every size and chunk of rows."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import pytest
 import torch
 from transformers import Qwen3VLModel
@@ -7,6 +10,7 @@ from transformers import Qwen3VLModel
 import cenote_kernels
 from service.checkpoint.hub import CHECKPOINT as BUILTIN
 from service.errors import ModelError
+from service.model.linear.linear import Linear, Product
 from service.model.linear.products import PackedProducts
 from service.model.load import load_stock
 from service.model.qwen3_vl import tower_block, vision
@@ -44,11 +48,23 @@ def test_features_are_those_of_the_stock_tower_also_over_packed_weights(
 ) -> None:
     pixels = drawn(height, width)
     want = stock(model, pixels)
-    for tower in (VisionTower(model), VisionTower(model, packed)):
+    for tower in (VisionTower(model), VisionTower(deepcopy(model), packed)):
         features = tower.encode(pixels)
         assert features.shape == (height * width // (PATCH * MERGE) ** 2, features.shape[1])
         assert features.is_contiguous()
         assert difference(features, want) < TOLERANCE
+
+
+def test_no_more_than_a_blocks_weights_are_there_twice(model: Qwen3VLModel, packed: PackedProducts) -> None:
+    own, left = deepcopy(model), list[int]()
+
+    def make(linear: Linear) -> Product:
+        left.append(sum(weight.numel() for weight in own.visual.blocks.parameters()))
+        return packed.make_for_any_rows(linear)
+
+    VisionTower(own, replace(packed, make_for_any_rows=make))
+    num_blocks = len(own.visual.blocks)
+    assert left[: 4 * num_blocks : 4] == sorted(set(left), reverse=True)[:num_blocks]
 
 
 def test_chunks_of_rows_change_nothing(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
