@@ -13,7 +13,7 @@ from service import logs
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, canonical_name, find_checkpoint, unnamed_models
 from service.checkpoint.json_files import CheckpointError
 from service.front.admission.key_file import ApiKey, hash_key, new_key
-from service.front.hub.launch import launch
+from service.front.hub.launch import Launched, launch
 from service.settings.serve_arguments import add_settings
 from service.settings.setting_sources import load_settings, unknown_flag
 from service.settings.settings import FIELDS, Settings, SettingsError
@@ -121,14 +121,19 @@ def _serve(options: argparse.Namespace) -> int:
     first = settings.of_each_model[0]
     launched = [launch(first.served_name[0] if first.served_name else canonical_name(first.model))]
     try:
-        from service.serve import ListenError, serve  # while the engine's process imports what it needs
-
-        return serve(settings, launched)
-    except ListenError as error:
-        return _fail(str(error), 1)
+        return _until_ended(settings, launched)
     finally:
         for one in launched:
             one.end()
+
+
+def _until_ended(settings: Settings, launched: Sequence[Launched]) -> int:
+    from service.serve import ListenError, serve  # while the engine's process imports what it needs
+
+    try:
+        return serve(settings, launched)
+    except ListenError as error:
+        return _fail(str(error), 1)
 
 
 def _models(options: argparse.Namespace) -> int:
