@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from service.ingest.arguments import Options
@@ -108,7 +109,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
         options, file_kinds(pages, VideoSegments(readers.videos, options.segment_s), readers.documents)
     )
     pause = Pause(options.give_up_s, options.concurrency)
-    async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
+    async with _server(options, source) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
         pages.content = agreed.plan.pages
         _check_taken(source, options, agreed)
@@ -249,14 +250,23 @@ async def _count(source: OpenSource, num_instructions: int, counts: RunCounts) -
 
 
 @asynccontextmanager
-async def _server(options: Options) -> AsyncIterator[str]:
+async def _server(options: Options, source: OpenSource) -> AsyncIterator[str]:
+    """The address of the server that is named, or of one for the run."""
     if options.server is not None:
         yield options.server
         return
-    wanted = {"model": options.model or "builtin", "revision": options.revision, "device": options.device}
+    wanted = {"model": options.model or _own_model(source), "revision": options.revision, "device": options.device}
     flags = [part for name, value in wanted.items() if value is not None for part in (f"--{name}", value)]
     async with own_server(flags) as url:
         yield url
+
+
+def _own_model(source: OpenSource) -> str:
+    """A model of texts where there are documents, and the extra `text`; else the built-in one."""
+    from service.checkpoint.hub import BUILTIN, MINILM, PACKAGES  # needs a third of a second
+
+    has_documents = isinstance(source, Folder | NamedFiles) and source.has_documents()
+    return MINILM if has_documents and find_spec(PACKAGES[MINILM]) else BUILTIN
 
 
 def _api_key(options: Options) -> str:

@@ -2,7 +2,19 @@
 
 from pathlib import Path
 
-from tests.ingest.program import Program
+import pytest
+
+from tests.ingest.program import Program, by_id
+
+
+@pytest.mark.slow
+def test_documents_get_a_model_of_texts_where_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Tomatoes\n\nWater them in the morning.")
+    (tmp_path / "docs" / "b.txt").write_text("The train leaves at noon.")
+    Program(tmp_path / "docs", "--to", tmp_path / "out.jsonl").end()
+    found = by_id(tmp_path / "out.jsonl")
+    assert {len(line["vector"]) for line in found.values()} == {384}
 
 
 def test_nothing_is_left_of_a_run_that_is_killed(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from service.ingest.item import BadRecord, SourceItem
 class FileItems:
     """Base of readers of one kind of file, one after the other; `missing` says how to install what is missing."""
 
+    gives_texts: ClassVar[bool] = False
+    """The items are texts, whatever the flags are."""
     counted_bytes: ClassVar[int]
     """Of the files whose items are counted before they are read; the others are estimated by their size."""
 
@@ -58,6 +60,12 @@ def count(paths: Sequence[Path], kinds: Kinds) -> int:
     return sum(reader.count([path for path in paths if kind_of(path, kinds) is reader]) for reader in readers.values())
 
 
+def has_text(path: Path, kinds: Kinds) -> bool:
+    """True of a document."""
+    reader = kind_of(path, kinds)
+    return reader is not None and reader.gives_texts
+
+
 class NamedFiles:
     """Files that were named one by one; the id of an item begins with the path as it was written."""
 
@@ -68,6 +76,10 @@ class NamedFiles:
     def has(self, kind: type[FileItems]) -> bool:
         """True if files of a kind are among them."""
         return any(type(kind_of(path, self._kinds)) is kind for path in self._paths)
+
+    def has_documents(self) -> bool:
+        """True if there are documents among them."""
+        return any(has_text(path, self._kinds) for path in self._paths)
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield the items of all files, in their order."""
