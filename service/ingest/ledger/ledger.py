@@ -1,9 +1,9 @@
 """The record of what is done: one SQLite file beside the sink, always written after the sink.
 
 Holds the points in the sink, failures, and the sink's position. A run that is killed between the sink's write and the
-ledger's writes those points again, which replaces them. Points that are to be removed leave the record of what is done
-before they leave the sink, and are kept in `leaving` until they have: the next run ends what a killed one began. Other
-processes may read the file at any time.
+ledger's writes those points again, which replaces them. In a sink that can be changed points are in `arriving` while they
+are written, and in `leaving` from before they are taken out until they are: so the next run knows what a killed one may
+have done, also of rows that are not in the source any more. Other processes may read the file at any time.
 """
 
 import fcntl
@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWI
 CREATE TABLE IF NOT EXISTS done (point BLOB PRIMARY KEY, version BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS dead (point BLOB PRIMARY KEY, item TEXT NOT NULL, instruction TEXT, code TEXT NOT NULL,
                                  message TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS arriving (point BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS leaving (point BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS dead_item ON dead (item);
 """
@@ -148,13 +149,14 @@ class Ledger:
             return bytes(rows[0][0]) if rows else None
 
     def made_by(self, plan: Plan, sink: str, fingerprint: str) -> None:
-        """Store plan, sink and fingerprint of this run, and count the run."""
+        """Store plan, sink and fingerprint of this run, count it, and forget what a killed run may have replaced."""
         position = b"%d" % (self.position or 0)
         facts = {"plan": msgspec.json.encode(plan), "sink": sink.encode(), "fingerprint": fingerprint.encode()}
         rows = (facts | {"position": position, "runs": b"%d" % self._run}).items()
         with self._checked(), self._lock, self._db:
             self._db.execute("BEGIN")
             self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", rows)
+            self._db.execute("DELETE FROM done WHERE point IN (SELECT point FROM arriving)")
 
     @property
     def position(self) -> int | None:
@@ -192,6 +194,13 @@ class Ledger:
         parts = self._rows("SELECT 1 FROM done WHERE root = ? AND item <> ? LIMIT 1", (key, key))
         return bool(parts) and not self._rows("SELECT 1 FROM done WHERE item = ? LIMIT 1", (key,))
 
+    def arrive(self, points: Iterable[Point | Relabelled]) -> None:
+        """Note that `points` are about to be written, or replaced."""
+        rows = [(point.ask.point.bytes,) for point in points]
+        with self._checked(), self._lock, self._db:
+            self._db.execute("BEGIN")
+            self._db.executemany("INSERT OR REPLACE INTO arriving VALUES (?)", rows)
+
     def mark(self, points: Iterable[Point | Relabelled], position: int) -> int:
         """Record that the sink holds `points` and ends at `position`; return how many of them had failed before."""
         rows = [
@@ -210,7 +219,9 @@ class Ledger:
                 rows,
             )
             self._db.execute("INSERT OR REPLACE INTO fact VALUES ('position', ?)", (b"%d" % position,))
-            return self._db.executemany("DELETE FROM dead WHERE point = ?", [(row[0],) for row in rows]).rowcount
+            keys = [(row[0],) for row in rows]
+            self._db.executemany("DELETE FROM arriving WHERE point = ?", keys)
+            return self._db.executemany("DELETE FROM dead WHERE point = ?", keys).rowcount
 
     def see(self, asks: Iterable[Ask], roots: Iterable[str]) -> None:
         """Note that the source has the items of `asks`, and all that there is of `roots`."""
@@ -242,6 +253,13 @@ class Ledger:
             self._db.executemany("INSERT OR REPLACE INTO leaving VALUES (?)", points)
             self._db.executemany("DELETE FROM done WHERE point = ?", points)
         return len(points)
+
+    def leave_arriving(self) -> None:
+        """Move what killed runs may have written, and this one has not, to what is leaving."""
+        with self._checked(), self._lock, self._db:
+            self._db.execute("BEGIN")
+            self._db.execute("INSERT OR REPLACE INTO leaving SELECT point FROM arriving")
+            self._db.execute("DELETE FROM arriving")
 
     def leaving(self, num_points: int) -> list[UUID]:
         """Points that the sink may still hold and must not, at most `num_points`."""

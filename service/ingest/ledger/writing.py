@@ -157,11 +157,14 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(self._thread, step, given)
 
     def _write(self, points: Sequence[Point]) -> None:
+        if self._sink.can_change:
+            self._ledger.arrive(points)
         position = self._patient.write(points)
         self._mark(points, position)
         self.counts.points += len(points)
 
     def _relabel(self, points: Sequence[Relabelled]) -> None:
+        self._ledger.arrive(points)
         self._patient.relabel(points)
         self._mark(points, self._ledger.position or 0)
         self.counts.relabelled += len(points)
@@ -176,6 +179,9 @@ class Writer:
                 "--prune: the source has nothing of what the store has, so nothing was taken out; to start anew, "
                 "delete the collection or table and the ledger"
             )
+        if all_gone:
+            self._ledger.leave_arriving()
+            self._remove_leaving()
         while self._ledger.leave_unseen(MAX_LEAVING, all_gone=all_gone):
             self._remove_leaving()
         self._ledger.forget_unseen_failures()

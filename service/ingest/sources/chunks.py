@@ -46,7 +46,9 @@ def chunk_items(item: SourceItem, pieces: Sequence[Piece], *, late_chunking: boo
     for number, (start, piece) in enumerate(pieces, start=1):
         place: Metadata = {"of": item.id, "number": number, "num_chunks": len(pieces)}
         place |= {"start": start, "end": start + len(piece)}
-        version = hashlib.sha256(item.version + piece.encode(errors="surrogatepass")).digest()[:VERSION_BYTES]
+        encoded = piece.encode(errors="surrogatepass")
+        version = hashlib.sha256(item.version + encoded).digest()[:VERSION_BYTES]
+        content = version if late_chunking else hashlib.sha256(encoded).digest()[:VERSION_BYTES]
         yield replace(
             item,
             id=f"{item.id}#chunk={number}",
@@ -55,6 +57,7 @@ def chunk_items(item: SourceItem, pieces: Sequence[Piece], *, late_chunking: boo
             text=piece,
             metadata=item.metadata | headings(item.sections, start, start + len(piece)) | {"chunk": place},
             late=late[number - 1],
+            content=content,
             root=item.root or item.id,
         )
 
