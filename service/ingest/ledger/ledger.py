@@ -1,9 +1,9 @@
 """The record of what is done: one SQLite file beside the sink, always written after the sink.
 
 Holds the points in the sink, failures, and the sink's position. A run that is killed between the sink's write and the
-ledger's writes those points again, which replaces them. In a sink that can be changed points are in `arriving` while they
-are written, and in `leaving` from before they are taken out until they are: so the next run knows what a killed one may
-have done, also of rows that are not in the source any more. Other processes may read the file at any time.
+ledger's writes those points again, which replaces them. In a sink that can be changed points are in `arriving` while
+they are written, and in `leaving` while they are taken out: so the next run knows what a killed one may have done, also
+of rows that the source has no more. Other processes may read the file at any time.
 """
 
 import fcntl
