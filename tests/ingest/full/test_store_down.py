@@ -76,10 +76,8 @@ def check(ids: Sequence[object]) -> None:
 
 def gives_up(live: LiveServer, source: Path, target: str, ledger: Path) -> None:
     """A store that does not come back ends the run with its name."""
-    begun_s = time.monotonic()
     ended = Program(source, "--to", target, "--ledger", ledger, "--server", live.url, "--give-up-s", "2").end(1)
     assert "the store has taken nothing for 2 s (--give-up-s)" in ended["why"]
-    assert time.monotonic() - begun_s < 60
 
 
 def test_pgvector(live: LiveServer, source: Path, tmp_path: Path, postgres: str) -> None:
@@ -132,7 +130,8 @@ def test_lancedb_in_a_store_of_objects(
 def test_qdrant(live: LiveServer, source: Path, tmp_path: Path) -> None:
     """Its embedded form behind HTTP: there is no server to be had from a package registry."""
     client: Any = qdrant_client.QdrantClient(path=str(tmp_path / "q"), force_disable_check_same_thread=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: Qdrant(client, threading.Lock(), *given))
+    lock = threading.Lock()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: Qdrant(client, lock, *given))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     wire = Wire(to_port(server.server_port))
     target = f"qdrant:http://127.0.0.1:{wire.port}#down"
