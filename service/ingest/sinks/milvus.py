@@ -1,5 +1,6 @@
 """Milvus sink, Milvus Lite in a file or Milvus at a URL: a collection with the model's distance."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -37,6 +38,7 @@ class MilvusCollection(Sink):
     def __init__(self, target: Target) -> None:
         self._target = target
         self._milvus: Any = load("pymilvus", "milvus")
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a traceback for what is waited for
         if not target.is_url:
             load("milvus_lite", "milvus")
         self._client: Any = None
@@ -75,6 +77,7 @@ class MilvusCollection(Sink):
         """Read rows, and upsert them with other metadata."""
         name, labels = self._target.name, {str(one.ask.point): one.ask.item.metadata for one in points}
         try:
+            self._client.load_collection(name, timeout=TIMEOUT_S)  # only then it is read
             rows = self._client.get(name, list(labels), output_fields=["*"], timeout=TIMEOUT_S)
             if rows:
                 changed = [dict(row) | {"metadata": labels[row["point"]]} for row in rows]

@@ -26,6 +26,8 @@ from tests.ingest.program import Program
 from tests.ingest.proxy import Proxy
 
 NUM_TEXTS = 600
+WAITING = "waiting for the store, at most 300 s (--give-up-s)"
+"""Clients of Milvus and of stores of objects wait for a while by themselves."""
 DOWN_S = 12.0
 """Down for a while; the page says a minute, which differs in nothing but patience."""
 
@@ -39,8 +41,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(
     live: LiveServer, source: Path, target: str, wire: Wire, ledger: Path, env: dict[str, str] | None = None
-) -> None:
-    """Cut the connection twice: once for a moment, once for longer; and once before anything is written."""
+) -> str:
+    """What a run says whose connection is cut twice, for a moment and for longer, and before anything is written."""
     slow = Proxy(live.url, dawdle_s=0.15)
     arguments = (source, "--to", target, "--ledger", ledger, "--dead-letters", f"{ledger}.dead", "--server", slow.url)
     wire.cut()
@@ -57,7 +59,7 @@ def run(
     slow.stop()
     assert wire.num_cut >= 2
     assert (end["points"], end["failed"]) == (NUM_TEXTS, 0)
-    assert "waiting for the store, at most 300 s (--give-up-s)" in program.stderr()
+    return program.stderr()
 
 
 def _written(program: Program) -> int:
@@ -84,7 +86,7 @@ def test_pgvector(live: LiveServer, source: Path, tmp_path: Path, postgres: str)
     (folder,) = parse_qs(urlsplit(postgres).query)["host"]
     wire = Wire(to_file(f"{folder}/.s.PGSQL.5432"))
     target = f"pgvector:postgresql://postgres@127.0.0.1:{wire.port}/postgres#down"
-    run(live, source, target, wire, tmp_path / "ledger")
+    assert WAITING in run(live, source, target, wire, tmp_path / "ledger")
     with psycopg.connect(postgres) as database:
         check([id_ for (id_,) in database.execute("SELECT id FROM down").fetchall()])
     wire.cut()
@@ -135,7 +137,7 @@ def test_qdrant(live: LiveServer, source: Path, tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     wire = Wire(to_port(server.server_port))
     target = f"qdrant:http://127.0.0.1:{wire.port}#down"
-    run(live, source, target, wire, tmp_path / "ledger")
+    assert WAITING in run(live, source, target, wire, tmp_path / "ledger")
     found, _ = client.scroll("down", limit=100_000)
     check([point.payload["id"] for point in found])
     wire.cut()
