@@ -21,7 +21,7 @@ VERSION_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocumentSection:
     """Part of a document from a heading to the next, or what is before the first one.
 
     Attributes:
@@ -73,7 +73,7 @@ class SourceItem:
     late: LateChunk | None = None
     content: bytes = b""
     root: str = ""
-    sections: tuple[Section, ...] = ()
+    sections: tuple[DocumentSection, ...] = ()
 
     @property
     def is_document(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
-from service.ingest.item import BadRecord, Section, SourceItem
+from service.ingest.item import BadRecord, DocumentSection, SourceItem
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.progress import RunCounts
 from service.ingest.sending.tokens import TokenCounter
@@ -38,7 +38,7 @@ class _Part:
     start: int
     text: str
     max_tokens: int
-    sections: Sequence[Section] = ()
+    sections: Sequence[DocumentSection] = ()
 
     def surely_fits(self, template_tokens: int) -> bool:
         """True if no tokenizer makes more tokens of it: each has a byte of the text at least."""

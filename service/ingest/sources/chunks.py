@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from service.ingest.errors import load
-from service.ingest.item import VERSION_BYTES, LateChunk, Metadata, Section, SourceItem
+from service.ingest.item import VERSION_BYTES, DocumentSection, LateChunk, Metadata, SourceItem
 
 SECTION_CHARS = 50_000
 """Characters that are split together: the splitter's time grows with the square of a text without paragraphs."""
@@ -22,7 +22,7 @@ Piece = tuple[int, str]
 """Where it begins in its text, and what stands there."""
 
 
-def cut_at_headings(text: str, sections: Sequence[Section]) -> list[Piece]:
+def cut_at_headings(text: str, sections: Sequence[DocumentSection]) -> list[Piece]:
     """The sections of a document, each from its heading to the next, without blanks around it."""
     starts = sorted({0, *(section.start for section in sections)})
     found = [_stripped(start, text[start:end]) for start, end in pairwise([*starts, len(text)])]
@@ -67,7 +67,7 @@ def with_headings(item: SourceItem) -> SourceItem:
     return replace(item, metadata=item.metadata | headings(item.sections, 0, item.num_bytes)) if item.sections else item
 
 
-def headings(sections: Sequence[Section], start: int, end: int) -> Metadata:
+def headings(sections: Sequence[DocumentSection], start: int, end: int) -> Metadata:
     """The headings under which all of `text[start:end]` stands; nothing of what is no document."""
     if not sections:
         return {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.files.document_process import FORMS, PLAIN, DocumentProcesses
 from service.ingest.files.source_file import SourceFile, find
-from service.ingest.item import VERSION_BYTES, BadRecord, Section, SourceItem
+from service.ingest.item import VERSION_BYTES, BadRecord, DocumentSection, SourceItem
 from service.ingest.sources.files import FileItems
 
 
@@ -71,7 +71,7 @@ class Documents:
             each.close()
 
 
-def sections_of(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
+def sections_of(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[DocumentSection]:
     """The sections of a text with `headings`: where each begins, its level and its words.
 
     A heading under which nothing stands before the next one is no section: it belongs to the one that follows.
@@ -80,13 +80,13 @@ def sections_of(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator
     start = 0
     for number, (at, level, words) in enumerate(headings):
         if number == 0 and text[:at].strip():
-            yield Section(0, ())
+            yield DocumentSection(0, ())
             start = at
         path = [*(outer for outer in path if outer[0] < level), (level, words)]
         end = headings[number + 1][0] if number + 1 < len(headings) else len(text)
         _, _, body = text[at:end].strip().partition("\n")
         if body.strip(" \n=-"):
-            yield Section(start, tuple(words for _, words in path))
+            yield DocumentSection(start, tuple(words for _, words in path))
             start = end
     if start < len(text):  # no heading at all, or nothing under the last one
-        yield Section(start, tuple(words for _, words in path))
+        yield DocumentSection(start, tuple(words for _, words in path))
