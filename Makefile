@@ -130,6 +130,10 @@ dist: $(VENV)/.release ## build dist/: sdist, the wheel for this system and one 
 release-check: $(VENV)/.release ## build them, look at them as an index does, install each and serve from it (two minutes)
 	$(BIN)/python -m pytest tests/release $(ARGS)
 
+.PHONY: first-day
+first-day: ## a new clone, a new environment, and a question to 200 Markdown files, by the README's lines (minutes)
+	$(PYTHON) tests/release/first_day.py $(ARGS)
+
 .PHONY: clean
 clean: ## remove the virtual environments, those of the clients and of the bench
 	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest .ray .gpu

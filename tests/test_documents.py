@@ -37,6 +37,7 @@ RUN = {
     "docs/ingest.md": "tests/journey/test_pages.py",
     "docs/stream.md": "tests/journey/test_recipes.py",
     "docs/memory.md": "tests/journey/test_unnamed_models.py",
+    "docs/recipes/documents.md": "tests/journey/test_unnamed_models.py",
     "docs/proxies.md": "tests/deploy/proxies/proxy.py",
     "docs/recipes/instructions.md": "tests/journey/test_recipes.py",
     "docs/recipes/precomputed-features.md": "tests/journey/test_recipes.py",

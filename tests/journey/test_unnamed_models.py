@@ -16,6 +16,7 @@ from service.checkpoint import hub
 from service.checkpoint.hub import MINILM, UNNAMED, find_checkpoint, unnamed_models
 from tests.conftest import ROOT, LiveServer, children_of, image, image_part, plain_environ, until
 from tests.models.text.library import QUESTIONS, SENTENCES, SUBJECTS
+from tests.recipe import run
 
 TEXT, IMAGES, PAIRS = UNNAMED
 IMAGE = image(3)
@@ -110,6 +111,12 @@ def test_questions_find_their_answers_without_a_name(unnamed: LiveServer) -> Non
     sentences, questions = unnamed.vectors({"input": SENTENCES}), unnamed.vectors({"input": QUESTIONS})
     best = (questions @ sentences.T).argmax(1)
     assert [SUBJECTS[place] for place in best] == list(dict.fromkeys(SUBJECTS))
+
+
+@pytest.mark.slow
+def test_the_recipe_of_documents_finds_the_note_that_answers(unnamed: LiveServer, tmp_path: Path) -> None:
+    names = run("documents.md", unnamed.url, tmp_path)
+    assert names["found"][0].payload["metadata"]["path"] == "bread.md"
 
 
 @pytest.mark.slow
