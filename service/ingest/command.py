@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 from service.ingest.arguments import Options
@@ -41,6 +40,7 @@ from service.ingest.sources.folder import Folder
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.video import VideoSegments
 from service.ingest.splitting import Splitting
+from service.ingest.unnamed_model import holds_media, model_for
 from service.ingest.vectors import DENSE_ALONE
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
@@ -109,8 +109,9 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
         options, file_kinds(pages, VideoSegments(readers.videos, options.segment_s), readers.documents)
     )
     pause = Pause(options.give_up_s, options.concurrency)
-    async with _server(options, source) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
-        agreed = await agree(client, options)
+    has_media = options.model is None and await asyncio.to_thread(holds_media, source)
+    async with _server(options, has_media) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
+        agreed = await agree(client, options, has_media=has_media)
         pages.content = agreed.plan.pages
         _check_taken(source, options, agreed)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
@@ -250,23 +251,18 @@ async def _count(source: OpenSource, num_instructions: int, counts: RunCounts) -
 
 
 @asynccontextmanager
-async def _server(options: Options, source: OpenSource) -> AsyncIterator[str]:
-    """The address of the server that is named, or of one for the run."""
+async def _server(options: Options, has_media: bool) -> AsyncIterator[str]:
     if options.server is not None:
         yield options.server
         return
-    wanted = {"model": options.model or _own_model(source), "revision": options.revision, "device": options.device}
+    wanted = {
+        "model": options.model or model_for(has_media=has_media),
+        "revision": options.revision,
+        "device": options.device,
+    }
     flags = [part for name, value in wanted.items() if value is not None for part in (f"--{name}", value)]
     async with own_server(flags) as url:
         yield url
-
-
-def _own_model(source: OpenSource) -> str:
-    """A model of texts where there are documents, and the extra `text`; else the built-in one."""
-    from service.checkpoint.hub import BUILTIN, MINILM, PACKAGES  # needs a third of a second
-
-    has_documents = isinstance(source, Folder | NamedFiles) and source.has_documents()
-    return MINILM if has_documents and find_spec(PACKAGES[MINILM]) else BUILTIN
 
 
 def _api_key(options: Options) -> str:

@@ -55,16 +55,6 @@ def test_a_question_finds_its_page_or_segment_which_is_shown(builtin: LiveServer
     assert np.abs(np.asarray(shown, float) - np.asarray(drawn, float)).mean() < 10
 
 
-def test_a_question_finds_the_document_that_answers_it(builtin: LiveServer, tmp_path: Path) -> None:
-    assert serve_flags("search-documents.md") == ["--model", "builtin"]
-    names = run("search-documents.md", builtin.url, tmp_path)
-    assert {point.payload["metadata"]["path"] for point in names["found"]} <= {
-        "circles.md",
-        "squares.html",
-        "triangles.txt",
-    }
-
-
 def test_every_page_is_listed_and_is_run_where_the_list_says() -> None:
     listed = dict(re.findall(r"^\| \[([a-z-]+)\]\(\1\.md\) \|.*\| `make ([a-z]+)` \|$", INDEX, re.MULTILINE))
     assert set(listed) == {path.stem for path in RECIPES.glob("*.md")} - {"README"}

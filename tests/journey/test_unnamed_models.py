@@ -1,6 +1,8 @@
 """`cenote serve` with nothing: a model of texts and the built-in ones, and which of them an unnamed request gets."""
 
+import base64
 import hashlib
+import json
 import re
 import shlex
 import subprocess
@@ -115,7 +117,7 @@ def test_questions_find_their_answers_without_a_name(unnamed: LiveServer) -> Non
 
 @pytest.mark.slow
 def test_the_recipe_of_documents_finds_the_note_that_answers(unnamed: LiveServer, tmp_path: Path) -> None:
-    names = run("documents.md", unnamed.url, tmp_path)
+    names = run("search-documents.md", unnamed.url, tmp_path)
     assert names["found"][0].payload["metadata"]["path"] == "bread.md"
 
 
@@ -132,3 +134,22 @@ def test_the_flags_of_the_page_on_memory_fit_their_machine(start_server: Callabl
         int(re.findall(r"^Pss: +(\d+)", Path(f"/proc/{one}/smaps_rollup").read_text(), re.M)[0]) for one in processes
     ]
     assert sum(held) < 1 << 20, "KiB"
+
+
+@pytest.mark.slow
+def test_ingest_takes_the_model_of_what_the_source_holds(unnamed: LiveServer, tmp_path: Path) -> None:
+    """Of a server of several, and of one of its own."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bread.md").write_text("# Bread\n\nYeast needs warm water.")
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(base64.b64decode(IMAGE.partition(",")[2]))
+    for source, server, length in (
+        ("notes", ["--server", unnamed.url], 384),
+        ("pictures", ["--server", unnamed.url], 256),
+        ("notes", [], 384),
+    ):
+        out = tmp_path / f"{source}{len(server)}.jsonl"
+        command = [sys.executable, "-m", "service", "ingest", str(tmp_path / source), "--to", str(out), *server]
+        subprocess.run(command, cwd=ROOT, env=plain_environ(), check=True)
+        (line,) = out.read_text().splitlines()
+        assert len(json.loads(line)["vector"]) == length

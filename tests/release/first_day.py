@@ -1,7 +1,8 @@
 """A stranger's first day: from a new clone in a new environment to a question answered by one of 200 Markdown files.
 
-`make first-day`, or `python tests/release/first_day.py [FOLDER]`. Every command is one of docs/recipes/documents.md,
-whose own notes lie among the others; the clone is of what is committed. Needs nothing but Python, git and make.
+`make first-day`, or `python tests/release/first_day.py [FOLDER]`. Every command is one of
+docs/recipes/search-documents.md, whose own notes lie among the others; the clone is of what is committed. Needs nothing
+but Python, git and make.
 """
 
 import re
@@ -14,7 +15,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-RECIPE = "docs/recipes/documents.md"
+RECIPE = "docs/recipes/search-documents.md"
 ADDRESS = "http://127.0.0.1:8000"
 NUM_FILES = 200
 MAX_COMMANDS = 6
@@ -53,7 +54,7 @@ def _run(folder: Path) -> None:
         server.terminate()
         server.wait(60)
     best, wanted = (lines.split()[1] for lines in (asked.stdout, shown))
-    num_files, num_commands = len([*(clone / "notes").glob("*.md")]), len(["clone", serve, install, write, ingest, ask])
+    num_files, num_commands = len([*(clone / "notes").iterdir()]), len(["clone", serve, install, write, ingest, ask])
     print(f"{num_commands} commands, {num_files} files, answered by {best}, {time.monotonic() - start_s:.0f} s")
     assert (best, num_files) == (wanted, NUM_FILES), asked.stdout
     assert num_commands <= MAX_COMMANDS
@@ -65,9 +66,9 @@ def _write_notes(clone: Path) -> None:
     for path in sorted((clone / "docs").rglob("*.md")):
         for number, section in enumerate(re.split(r"^(?=##+ )", path.read_text(), flags=re.MULTILINE)):
             if (
-                len([*notes.glob("*.md")]) < NUM_FILES
+                len([*notes.iterdir()]) < NUM_FILES
                 and len(section.split()) >= ENOUGH_WORDS
-                and path.stem != "documents"
+                and path.stem != "search-documents"
             ):
                 (notes / f"{path.parent.name}-{path.stem}-{number}.md").write_text(section)
 

@@ -47,9 +47,9 @@ class Agreed:
     max_tokens: int
 
 
-async def agree(client: Client, options: Options) -> Agreed:
+async def agree(client: Client, options: Options, *, has_media: bool) -> Agreed:
     """Ask for the model, and agree on plan, form and limits of the requests."""
-    card = model_card(await client.models(), options.model if options.server else None)
+    card = model_card(await client.models(), options.model if options.server else None, has_media=has_media)
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
     plan = make_plan(card, options)
