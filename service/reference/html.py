@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     text: str
 
 
-class Section(NamedTuple):
+class Heading(NamedTuple):
     """The last heading with an id."""
 
     anchor: str
@@ -61,7 +61,7 @@ class HtmlWriter:
         options = {"html": True, "highlight": highlight}
         self._parser = MarkdownIt("commonmark", options).enable("table")
         self._address, self._titles = address, titles
-        self._section, self._part = Section("", ""), ""
+        self._section, self._part = Heading("", ""), ""
         self.findings: list[Finding] = []
 
     def write(self, markdown: str) -> str:
@@ -95,7 +95,7 @@ class HtmlWriter:
         if level == 3:
             self._part = text.partition(":")[0].lower()
             return f"<h3>{self._inline(tokens[1])}</h3>\n"
-        self._section, self._part = Section(text.lower().replace(" ", "-"), title), ""
+        self._section, self._part = Heading(text.lower().replace(" ", "-"), title), ""
         anchor = self._section.anchor
         return f'<h{level} id="{anchor}"><a class=anchor href="#{anchor}">{html.escape(title)}</a></h{level}>\n'
 

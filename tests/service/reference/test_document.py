@@ -68,7 +68,7 @@ def test_what_absence_means_stands_apart_from_the_description() -> None:
     fields = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*) \| (.*) \|$", table, re.M)}
     assert fields["encoding_format"][0] == "`float`"
     absent, description = fields["truncate_prompt_tokens"]
-    assert absent == "a prompt over the limit is an error"
+    assert absent == "what `truncate_long_texts` of `/v1/models` says: an error, or -1"
     assert "Absent" not in description
     assert description.endswith("images or the template.")
     assert fields["input"][0] == ""
