@@ -60,12 +60,6 @@ def count(paths: Sequence[Path], kinds: Kinds) -> int:
     return sum(reader.count([path for path in paths if kind_of(path, kinds) is reader]) for reader in readers.values())
 
 
-def has_text(path: Path, kinds: Kinds) -> bool:
-    """True of a document."""
-    reader = kind_of(path, kinds)
-    return reader is not None and reader.gives_texts
-
-
 class NamedFiles:
     """Files that were named one by one; the id of an item begins with the path as it was written."""
 
@@ -76,10 +70,6 @@ class NamedFiles:
     def has(self, kind: type[FileItems]) -> bool:
         """True if files of a kind are among them."""
         return any(type(kind_of(path, self._kinds)) is kind for path in self._paths)
-
-    def has_documents(self) -> bool:
-        """True if there are documents among them."""
-        return any(has_text(path, self._kinds) for path in self._paths)
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield the items of all files, in their order."""

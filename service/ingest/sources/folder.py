@@ -10,7 +10,7 @@ from pathlib import Path
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.files.source_file import find
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
-from service.ingest.sources.files import Kinds, count, has_text, kind_of
+from service.ingest.sources.files import Kinds, count, kind_of
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})
 """Suffixes taken without `--glob`, beside PDFs and videos; case-insensitive. No image is opened here."""
@@ -43,10 +43,6 @@ class Folder:
                 continue
             version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
             yield SourceItem(name, version, file.num_bytes, media=path, metadata={"path": name}, stamp=file.stamp)
-
-    def has_documents(self) -> bool:
-        """True if there are documents among its files."""
-        return any(has_text(path, self._kinds) for path in self._paths())
 
     def count(self) -> int:
         """Number of images, and approximately of pages and segments."""
