@@ -18,7 +18,6 @@ class DocumentFiles(FileItems):
     """Reads files one after the other."""
 
     counted_bytes = 0
-    gives_texts = True
 
     def __init__(self, processes: DocumentProcesses) -> None:
         super().__init__(processes)

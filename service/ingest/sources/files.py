@@ -13,8 +13,6 @@ from service.ingest.item import BadRecord, SourceItem
 class FileItems:
     """Base of readers of one kind of file, one after the other; `missing` says how to install what is missing."""
 
-    gives_texts: ClassVar[bool] = False
-    """The items are texts, whatever the flags are."""
     counted_bytes: ClassVar[int]
     """Of the files whose items are counted before they are read; the others are estimated by their size."""
 
