@@ -19,7 +19,7 @@ MODULES = {
     "qwen3_vl.modeling_qwen3_vl": ("Qwen3VLModel",),
     "t5.modeling_t5": ("T5EncoderModel",),
 }
-"""Of `transformers.models`."""
+"""Of `transformers.models`; of a class that is neither here nor ours transformers itself is asked, which is slower."""
 
 HOMES = {name: f"transformers.models.{module}" for module, names in MODULES.items() for name in names}
 
@@ -28,6 +28,10 @@ def stock_class(name: str) -> type[PreTrainedModel]:
     """The class called `name`.
 
     Raises:
-        ImportError: this release of transformers has no such family.
+        ImportError: this release of transformers has no such class.
     """
-    return cast(type[PreTrainedModel], getattr(import_module(HOMES.get(name, OURS)), name))
+    module = import_module(HOMES.get(name, OURS))
+    found = getattr(module, name, None) or getattr(import_module("transformers"), name, None)
+    if found is None:
+        raise ImportError(f"transformers has no {name}")
+    return cast(type[PreTrainedModel], found)
