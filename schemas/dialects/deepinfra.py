@@ -23,7 +23,7 @@ _EXAMPLE = [[{"type": "text", "text": "a green door"}], [{"type": "image_url", "
 class DeepInfraEmbeddingRequest(OtherEmbeddingRequest, frozen=True, kw_only=True):
     """`/v1/embeddings` with lists of content parts in `input`."""
 
-    input: Annotated[
+    input: Annotated[  # pyright: ignore[reportGeneralTypeIssues]  # required here
         Annotated[list[TextOrParts], Meta(min_length=1, max_length=MAX_INPUTS)],
         Meta(
             description="Items, each a list of content parts, one vector each. Strings may stand among them; this "

@@ -57,7 +57,7 @@ _EXAMPLE = {"content": [{"type": "image", "format": "base64", "value": EXAMPLE_I
 class ElasticEmbeddingRequest(OtherEmbeddingRequest, frozen=True, kw_only=True):
     """`/v1/embeddings` with Elastic's `input`."""
 
-    input: Annotated[
+    input: Annotated[  # pyright: ignore[reportGeneralTypeIssues]  # required here
         ElasticInput,
         Meta(
             description="Items with `content`; strings may stand among them. One value may stand without a list, and "

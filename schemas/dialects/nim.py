@@ -24,7 +24,7 @@ _URI = re.compile(r"data:image/\S+", re.IGNORECASE)
 class NimEmbeddingRequest(OtherEmbeddingRequest, frozen=True, kw_only=True):
     """`/v1/embeddings` with `modality`."""
 
-    input: Annotated[
+    input: Annotated[  # pyright: ignore[reportGeneralTypeIssues]  # required here
         TeiInputs,
         Meta(description="Texts, data URIs or URLs, as `modality` says; one vector each.", examples=[[EXAMPLE_IMAGE]]),
     ]

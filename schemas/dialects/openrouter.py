@@ -28,7 +28,7 @@ _EXAMPLE: Any = {
 class OpenRouterEmbeddingRequest(OtherEmbeddingRequest, frozen=True, kw_only=True):
     """`/v1/embeddings` with items of content parts in `input`."""
 
-    input: Annotated[
+    input: Annotated[  # pyright: ignore[reportGeneralTypeIssues]  # required here
         ContentInput,
         Meta(
             description="Items with `content`, as `inputs` has them; strings may stand among them. One item may stand "

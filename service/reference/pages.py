@@ -125,9 +125,11 @@ def written(path: str) -> WrittenPage:
 @cache
 def _places() -> dict[str, str]:
     """The page on which an operation, a type or a table stands, by its anchor."""
-    found = {one["operationId"].lower(): path for path, page in pages().items() for one in page.operations}
+    found: dict[str, str] = {
+        one["operationId"].lower(): path for path, page in pages().items() for one in page.operations
+    }
     found |= dict.fromkeys(map(str.lower, listed_types()), f"{HOME}/types")
-    return found | dict.fromkeys(("error-codes", "limits"), f"{HOME}/errors")
+    return {**found, "error-codes": f"{HOME}/errors", "limits": f"{HOME}/errors"}
 
 
 def _address(anchor: str, path: str, root: str) -> str:

@@ -20,6 +20,7 @@ from tests.schemas.document_nodes import errors_of, validator_of, walk
 DOCUMENT = build()
 VALIDATOR = validator_of(DOCUMENT)
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
 OBJECTS = {name: schema for name, schema in SCHEMAS.items() if "properties" in schema}
 REQUESTS = {name: schema for name, schema in OBJECTS.items() if schema["additionalProperties"] is False}
 TAGGED = {
@@ -56,6 +57,17 @@ def test_the_committed_file_is_the_document() -> None:
 def test_the_document_is_valid_openapi() -> None:
     validate(DOCUMENT)
     assert DOCUMENT["openapi"] == "3.1.0"
+
+
+def test_every_type_is_used() -> None:
+    """From a path, or from the form of another server beside a body."""
+    found, ahead = set[str](), REFERENCE.findall(json.dumps(DOCUMENT["paths"]))
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead += REFERENCE.findall(json.dumps(SCHEMAS[name]))
+    assert found == set(SCHEMAS)
 
 
 def test_the_version_is_that_of_the_package() -> None:

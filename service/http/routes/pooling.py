@@ -60,11 +60,11 @@ async def pool(call: Call[PoolingRequest]) -> ASGIApp:
 
 def _task(body: PoolingRequest, model: ServedModel) -> PoolingTask:
     """The task, if the model does it; without one the first that it does."""
-    asked = body.task
-    known = [task for task, types in TYPES.items() if kind_of(types[0]).output in model.offer.kinds]
-    if asked in known or (asked is None and known):
-        return asked or known[0]
-    got = asked or "none"
+    known: list[PoolingTask] = [task for task, types in TYPES.items() if kind_of(types[0]).output in model.offer.kinds]
+    for task in known:
+        if body.task in (task, None):
+            return task
+    got = body.task or "none"
     message = f"`task`: got {got}; {model.name} does {' and '.join(known) or 'neither embed nor token_embed'}"
     raise InputError("invalid_request", f"{message}; `/v2/embed` has every kind of vector", param="task")
 

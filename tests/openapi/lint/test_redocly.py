@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-FOLDER = ROOT / "tests" / "lint"
+FOLDER = Path(__file__).parent
 LINTER = FOLDER / "node_modules" / ".bin" / "redocly"
 
 pytestmark = pytest.mark.skipif(not LINTER.exists(), reason="the linter is not installed: make lint-openapi")
