@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.pdf_folder import BROKEN, FILES, NUM_PAGES, fill
 from tests.ingest.program import Program, by_id
+from tests.ingest.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 
@@ -23,8 +24,9 @@ def test_a_folder_gives_every_page_once_with_its_vector_and_every_failure_its_na
     builtin: LiveServer, tmp_path: Path
 ) -> None:
     ids, sink = fill(tmp_path / "in"), tmp_path / "out.jsonl"
-    arguments = (tmp_path / "in", "--to", sink, "--server", builtin.url)
-    end = Program(*arguments).end(3)
+    slow = Proxy(builtin.url, dawdle_s=1)  # so that the files are counted before all are done
+    end = Program(tmp_path / "in", "--to", sink, "--server", slow.url).end(3)
+    slow.stop()
     assert (end["points"], end["failed"], end["total"]) == (len(ids), len(BROKEN), len(ids) + len(BROKEN))
     found = by_id(sink)
     assert set(found) == set(ids)
@@ -43,7 +45,7 @@ def test_a_folder_gives_every_page_once_with_its_vector_and_every_failure_its_na
     letters = by_id(tmp_path / "out.jsonl.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == dict.fromkeys(BROKEN, "media_undecodable")
     assert all(words in letters[name]["message"] for name, (_, words) in BROKEN.items())
-    again = Program(*arguments).end(3)
+    again = Program(tmp_path / "in", "--to", sink, "--server", builtin.url).end(3)
     assert (again["points"], again["already"], again["failed"]) == (0, len(ids), len(BROKEN))
 
 
