@@ -91,7 +91,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
     [
         (None, (), "source {source}: no such file or folder"),
         ({"id": ["a"], "words": ["b"]}, (), "got the columns id, words, expected `id`, and `text` or `image` or both"),
-        ({"id": ["a"], "text": ["b"]}, ("--set", "no_such=1"), "no_such"),
+        ({"id": ["a"], "text": ["b"]}, ("--set", "no_such=1"), "--no-such: unknown setting"),
     ],
 )
 def test_what_cannot_be_embedded_is_refused_before_anything_is_started(
