@@ -1,4 +1,4 @@
-"""With keys: all paths and methods are closed but probes and the playground's files; times tell nothing of a key.
+"""With keys: all paths and methods are closed but probes and open pages; times tell nothing of a key.
 
 The times are of the comparing function in this process: over a network they would drown in noise, and prove nothing.
 """
@@ -17,12 +17,13 @@ from service.front.admission.shared_table import SharedTable
 from service.http.route_table import ROUTE_HANDLERS
 from service.openapi.document import build
 from service.playground.files import FILES
+from service.reference.pages import HOME, NAMES, SEARCH
 from tests.builders import write_keys
 from tests.conftest import LiveServer
 from tests.scoreboard.line import Result, line
 from tests.scoreboard.lines.raw_http import served
 
-OPEN = {"/livez", "/readyz", "/health", "/metrics", "/", *FILES}
+OPEN = {"/livez", "/readyz", "/health", "/metrics", "/", HOME, SEARCH, *(f"{HOME}/{name}" for name in NAMES), *FILES}
 RESPELLED = ("/livez", "/readyz", "/health", "/metrics", "/", "/playground/main.js")
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
 SPELLINGS = (
@@ -37,7 +38,7 @@ KEPT = 0.9
 @line(
     20,
     "every path, method and wrong key; times of a comparison",
-    "only the probes, /metrics and the playground's files open; abs(t) < 4.5",
+    "only the probes, /metrics, the playground's files and the reference's pages open; abs(t) < 4.5",
     sizes=(50_000, 200_000),
 )
 def run(size: int, folder: Path) -> Result:
