@@ -3,6 +3,7 @@
 The one file of these tests that knows how the engine is asked.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -43,6 +44,8 @@ from service.workers import audio_reader, video_reader
 from tests.builders import image_file
 
 ARENA_BYTES = 1 << 24
+DEVICE = torch.device(os.environ.get("TEST_DEVICE", "cpu"))
+"""Where models run that a test loads itself; servers that it starts run where `TEST_SERVER_FLAGS` says."""
 Part = Any
 """A text, an image by Pillow or by its file, or a medium that was opened."""
 Row = dict[str, bytes] | None
@@ -215,9 +218,9 @@ def content(item: Any) -> bytes:
 
 
 def load(folder: Path, family: str | None = None) -> Any:
-    """The model of a checkpoint, on the processor in float32."""
+    """The model of a checkpoint, in float32."""
     profile = load_profile(folder, family)
-    return load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, profile.pooling)
+    return load_model(profile.architecture, folder, DEVICE, torch.float32, profile.pooling)
 
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
