@@ -141,6 +141,8 @@ def bounds(schema: Node) -> str:
 
 
 def _range(least: str, most: str, unit: str, schema: Node) -> str:
+    if least in schema and schema[least] == schema.get(most):
+        return f"exactly {schema[least]:,}{unit}"
     if least in schema and most in schema:
         return f"{schema[least]:,} to {schema[most]:,}{unit}"
     if least in schema:

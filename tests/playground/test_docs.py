@@ -163,6 +163,17 @@ def test_axe_finds_nothing_wrong_and_nothing_sticks_out(visit: Visit, scheme: st
         assert page.evaluate("document.documentElement.scrollHeight") < 90_000, name
 
 
+def test_cards_and_tables_are_seen_whole_on_a_phone(visit: Visit) -> None:
+    """A column to be scrolled to is one that nobody reads."""
+    visit.page.set_viewport_size(PHONE)
+    for name in NAMES:
+        page = look_up(visit, name)
+        for details in page.locator("details.more").all():
+            details.evaluate("one => one.open = true")
+        wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+        assert page.locator(".card, .scroll").evaluate_all(wide) == [], name
+
+
 def test_tab_leads_from_the_head_into_the_page(visit: Visit) -> None:
     page = look_up(visit, "/embeddings")
     page.set_viewport_size(PHONE)

@@ -46,19 +46,22 @@ export const BASE = new URL("..", import.meta.url).href.replace(/\/$/, "");
 /**
  * @param {string} path without a slash in front
  * @param {Body} [body] for a POST
+ * @param {AbortSignal} [signal] stops it
  * @returns {Promise<{answer: any, facts: Facts}>}
  * @throws {ApiError} on a refusal, or without an answer
+ * @throws {DOMException} once it is stopped
  */
-export async function ask(path, body) {
+export async function ask(path, body, signal) {
   const began = performance.now();
   const headers = { ...(body ? { "content-type": "application/json" } : {}), ...authorization() };
-  const options = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+  const options = body ? { method: "POST", headers, body: JSON.stringify(body), signal } : { headers, signal };
   let response;
   let answer;
   try {
     response = await fetch(`${BASE}/${path}`, options);
     answer = await response.json();
   } catch {
+    signal?.throwIfAborted();
     throw new ApiError(response?.status ?? 0, { message: "The server did not answer." }, 0);
   }
   if (!response.ok) throw new ApiError(response.status, answer.error ?? answer, Number(response.headers.get("retry-after")));

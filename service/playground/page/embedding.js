@@ -17,10 +17,11 @@ import { callOf } from "./requests.js";
  * @param {string} model
  * @param {Ask[]} asks
  * @param {(message: string) => void} say
- * @returns {Promise<{answers: Answered[], refused: Refused[]}>} without what was refused
+ * @param {AbortSignal} signal
+ * @returns {Promise<{answers: Answered[], refused: Refused[]}>} without what was refused; if stopped, what came before
  * @throws {import("./api.js").ApiError} where a request is refused as a whole
  */
-export async function embedAll(model, asks, say) {
+export async function embedAll(model, asks, say, signal) {
   /** @type {Answered[]} */
   const answers = [];
   /** @type {Map<Item, Refused>} */
@@ -30,7 +31,9 @@ export async function embedAll(model, asks, say) {
     const asked = { ...planned, items: planned.items.filter((item) => !refused.has(item)) };
     if (!asked.items.length) continue;
     const { path, body } = callOf(model, asked, null, "float");
-    const { answer, facts } = await ask(path, { ...body, on_error: "per_item" });
+    const came = await ask(path, { ...body, on_error: "per_item" }, signal).catch((error) => unlessStopped(error, signal));
+    if (!came) break;
+    const { answer, facts } = came;
     const fine = answer.data.filter((/** @type {{error?: unknown}} */ entry) => !entry.error);
     for (const { index, error } of answer.data.filter((/** @type {{error?: unknown}} */ entry) => entry.error)) {
       const item = asked.items[index];
@@ -42,6 +45,16 @@ export async function embedAll(model, asks, say) {
     if (items.length) answers.push({ ask: { ...asked, items }, vectors, facts, answer });
   }
   return { answers, refused: [...refused.values()] };
+}
+
+/**
+ * @param {unknown} error
+ * @param {AbortSignal} signal
+ * @returns {null} where the error is that somebody has stopped the request
+ */
+export function unlessStopped(error, signal) {
+  if (!signal.aborted) throw error;
+  return null;
 }
 
 /**

@@ -9,6 +9,7 @@ import { inputs, readyItems } from "./items.js";
 import { chosenModels, givesVectors, isReranker, servedModels } from "./models.js";
 import { planAsks, rowsOf } from "./requests.js";
 import { MAX_COMPARED, showResults } from "./results.js";
+import { run, startStopping } from "./running.js";
 import { loadSamples } from "./samples.js";
 import { candidatesOf, rank } from "./second_stage.js";
 import { restore, startKeeping } from "./state.js";
@@ -127,12 +128,13 @@ function sayWhatIsTrue(embedder, first) {
   byId("empty-words", HTMLElement).textContent = words;
 }
 
-/** Send what is in the form, one instruction after the other, and show what comes back. */
-async function embed() {
-  const button = byId("embed", HTMLButtonElement);
+/**
+ * Send what is in the form, one instruction after the other, and show what comes back.
+ * @param {AbortSignal} signal
+ */
+async function embed(signal) {
   const card = models.embedder;
-  if (button.disabled) return; // the keyboard asks again while an answer is under way
-  if (models.reranker && !card) return putInOrder();
+  if (models.reranker && !card) return putInOrder(signal);
   const items = card ? candidatesOf([card], readyItems()) : [];
   const asks = planAsks(items, card?.takes_instructions ? inputs.instructions : [], inputs.textsOnce);
   const numRows = rowsOf(asks).length;
@@ -141,19 +143,17 @@ async function embed() {
   if (!card) return say("The model is still loading.");
   if (!numRows) return say("Add something to embed first.");
   if (numRows > MAX_ROWS) return fail(`${numRows} rows (items × instructions), and this page shows at most ${MAX_ROWS}.`);
-  button.disabled = true;
   try {
-    const { answers, refused } = await embedAll(card.id, asks, say);
+    const { answers, refused } = await embedAll(card.id, asks, say, signal);
     if (refused.length) failItem(toldOf(refused));
     const num = answers.reduce((sum, { vectors }) => sum + vectors.length, 0);
     if (num) await showResults(card, answers, { say, fail });
+    if (signal.aborted) return say(`Stopped: ${num.toLocaleString("en")} of ${numRows.toLocaleString("en")} vectors are here.`);
     const numLeft = refused.length + readyItems().length - items.length;
     const left = numLeft ? ` ${numLeft} left out.` : "";
     say(`${num.toLocaleString("en")} ${num === 1 ? "vector" : "vectors"} in ${asks.length} ${asks.length === 1 ? "request" : "requests"}.${left}`);
   } catch (error) {
     fail(error);
-  } finally {
-    button.disabled = false;
   }
 }
 
@@ -164,43 +164,43 @@ function failItem({ name, message, code }) {
   place.replaceChildren(element("p", {}, element("strong", {}, name), ` ${message}`), element("p", { class: "soft" }, code));
 }
 
-/** Put the items in order for the query, by the embedder and then by the reranker, and show both orders. */
-async function putInOrder() {
-  const button = byId("rank", HTMLButtonElement);
+/**
+ * Put the items in order for the query, by the embedder and then by the reranker, and show both orders.
+ * @param {AbortSignal} signal
+ */
+async function putInOrder(signal) {
   const asked = { query: inputs.query.trim(), instruction: inputs.queryInstruction.trim() };
   const cards = [models.embedder, models.reranker].filter((card) => card !== null);
-  if (button.disabled || !cards.length) return;
+  if (!cards.length) return;
   const candidates = candidatesOf(cards, readyItems());
   byId("error", HTMLElement).hidden = true;
   forgive();
   if (!asked.query) return say("Write a query first.");
   if (candidates.length < 2) return say("Add at least two things to put in order: images or texts that both models take.");
   if (candidates.length > MAX_COMPARED) return fail(`${candidates.length} candidates, and this page orders at most ${MAX_COMPARED}.`);
-  button.disabled = true;
   try {
-    await rank(cards, candidates, asked, { say });
+    if (!(await rank(cards, candidates, asked, { say }, signal))) return say("Stopped: the order is not complete.");
     const numLeft = readyItems().length - candidates.length;
     if (numLeft) say(`${candidates.length} items in order; ${numLeft} left out, which not every model takes.`);
   } catch (error) {
     fail(error);
-  } finally {
-    button.disabled = false;
   }
 }
 
 /** The same, and move to where the orders are: the form may be far from them. */
 async function rankAndLook() {
-  await putInOrder();
+  await run(putInOrder);
   byId("second-result", HTMLElement).scrollIntoView({ block: "nearest" });
 }
 
-async function trySamples() {
+/** @param {AbortSignal} signal */
+async function trySamples(signal) {
   const card = models.embedder ?? models.reranker;
   if (!card) return say("The model is still loading.");
   await loadSamples({ images: card.modalities.includes("image"), instructions: card.takes_instructions });
   drawForm();
-  if (models.embedder) await embed();
-  await putInOrder();
+  if (models.embedder) await embed(signal);
+  if (!signal.aborted) await putInOrder(signal);
   byId("results", HTMLElement).focus({ preventScroll: true });
 }
 
@@ -215,6 +215,7 @@ restore();
 drawForm();
 startKeeping();
 startTheme();
+startStopping();
 byId("choice", HTMLSelectElement).addEventListener("change", () => {
   [inputs.model, inputs.reranker] = [byId("choice", HTMLSelectElement).value, null];
   showModels();
@@ -230,10 +231,10 @@ byId("rank", HTMLButtonElement).addEventListener("click", () => void rankAndLook
 byId("key-form", HTMLFormElement).addEventListener("submit", onKeyForm);
 byId("compose", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
-  void embed();
+  void run(embed);
 });
 addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("compose", HTMLFormElement).requestSubmit();
 });
-for (const id of ["samples", "samples-too"]) byId(id, HTMLButtonElement).addEventListener("click", () => void trySamples());
+for (const id of ["samples", "samples-too"]) byId(id, HTMLButtonElement).addEventListener("click", () => void run(trySamples));
 void findModel();

@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 import { blameFor } from "./compose.js";
 import { byId, element } from "./element.js";
+import { unlessStopped } from "./embedding.js";
 import { shown } from "./facts.js";
 import { kendallTau } from "./ranking.js";
 import { drawRequest } from "./request_view.js";
@@ -31,23 +32,28 @@ export function candidatesOf(models, items) {
  * @param {Item[]} items
  * @param {{query: string, instruction: string}} asked an empty instruction is the model's own
  * @param {{say: (message: string) => void}} tell
+ * @param {AbortSignal} signal
+ * @returns {Promise<boolean>} false if it was stopped; the orders that are there are shown
  */
-export async function rank(models, items, asked, { say }) {
+export async function rank(models, items, asked, { say }, signal) {
   /** @type {Ranked[]} */
   const stages = [];
   const calls = models.map((card) => ({ name: card.id, call: () => rankCall(card.id, asked, items) }));
   for (const [i, card] of models.entries()) {
     say(`Asking ${card.id} …`);
     const { path, body } = calls[i].call();
-    const { answer, facts } = await blameFor(items, () => ask(path, body));
-    stages.push({ title: `${card.id}: ${card.scoring}`, told: toldOf(facts), results: answer.results });
+    const came = await blameFor(items, () => ask(path, body, signal)).catch((error) => unlessStopped(error, signal));
+    if (!came) break;
+    stages.push({ title: `${card.id}: ${card.scoring}`, told: toldOf(came.facts), results: came.answer.results });
   }
+  if (!stages.length) return false;
   byId("empty", HTMLElement).hidden = true;
   byId("second-result", HTMLElement).hidden = false;
   const heading = element("p", { class: "told" }, `“${asked.query}”`, agreement(stages));
   byId("second", HTMLElement).replaceChildren(heading, drawOrders(items, stages));
   drawRequest(byId("second-request", HTMLElement), "Model", calls, say, "second-");
-  say(`${items.length} items in the order of ${models[models.length - 1].id}.`);
+  say(`${items.length} items in the order of ${models[stages.length - 1].id}.`);
+  return stages.length === models.length;
 }
 
 /** @param {Facts} facts */

@@ -45,6 +45,7 @@ def test_a_type_in_words(schema: dict[str, Any], phrase: str) -> None:
         ({"minItems": 1}, "at least 1 entry"),
         ({"minItems": 2}, "at least 2 entries"),
         ({"minItems": 1, "maxItems": 2048}, "1 to 2,048 entries"),
+        ({"minLength": 7, "maxLength": 7}, "exactly 7 characters"),
         ({"minimum": -1, "maximum": 10}, "-1 to 10"),
         ({"maximum": 0}, "at most 0"),
         ({"maxLength": 64, "pattern": "^a$"}, "at most 64 characters; matches `^a$`"),
