@@ -125,7 +125,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
             tokens = TokenCounter(client, agreed.model, agreed.max_tokens)
             await tokens.leave_room(options.instruction)
             splitting = Splitting(options, tokens, chooser, counts)
-            patient = PatientSink(sink, options.give_up_s)
+            patient = PatientSink(sink, target, options.give_up_s)
             try:
                 async with Writer(patient, ledger, dead, chooser, counts, options.max_errors) as writer:
                     await writer.open(agreed.layout)

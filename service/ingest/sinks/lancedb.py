@@ -1,5 +1,6 @@
 """LanceDB sink: a table in a folder, rows merged by point."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 from uuid import UUID
@@ -16,9 +17,11 @@ from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 OPTIMIZE_EVERY = 32
 """Writes between compactions; each write adds a fragment, and merges read all fragments."""
 
-PASSING = ("LanceError(IO)", "Commit conflict", "error sending request", "Too many concurrent writers")
+PASSING = ("LanceError(IO)", "Not found: ", "Commit conflict", "error sending request", "Too many concurrent writers")
 FULL = "No space left"
 """Words of errors."""
+PLACES = re.compile(r",? ?/\S+\.rs:\d+:\d+")
+"""Of LanceDB's own code, in its errors."""
 COSINE, DOT = "cosine", "dot"
 """Metrics of indexes; without one a search names it."""
 
@@ -122,7 +125,7 @@ class LanceTable(Sink):
 
     def _fail(self, error: Exception) -> NoReturn:
         """Raise the error of a call: a disk or a server of objects that fails may answer later, a full disk not."""
-        words = str(error)
+        words = PLACES.sub("", str(error))
         if any(passing in words for passing in PASSING) and FULL not in words:
             raise StoreDownError(f"--to {self._target.described}: {words.splitlines()[0]}") from None
         raise self._target.error(words) from error

@@ -39,8 +39,7 @@ class MilvusCollection(Sink):
         self._target = target
         self._milvus: Any = load("pymilvus", "milvus")
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints a traceback for what is waited for
-        if not target.is_url:
-            load("milvus_lite", "milvus")
+        self._lite: Any = None if target.is_url else load("milvus_lite.server_manager", "milvus")
         self._client: Any = None
         self._layout = NO_LAYOUT
 
@@ -107,10 +106,12 @@ class MilvusCollection(Sink):
         return f"{', '.join(long)}; Milvus holds {MAX_TEXT_BYTES}" if long else None
 
     def close(self) -> None:
-        """Close the file for other programs."""
+        """Disconnect; of a file, end what serves it within this process, for others and to open it anew."""
         if self._client is not None:
             self._client.close()
             self._client = None
+            if self._lite is not None:
+                self._lite.server_manager_instance.release_server(self._target.place)
 
     def _fail(self, error: Exception) -> NoReturn:
         """Raise the error of a call: a server that cannot be reached may answer later."""

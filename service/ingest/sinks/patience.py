@@ -1,9 +1,14 @@
-"""A sink that is waited for while its store is down: it is opened anew, and the call is repeated."""
+"""A sink that is waited for while its store is down: it is opened anew, and the call is repeated.
 
+A store in a folder is down while the folder is away: moved, or not mounted. Its library would make a new one there.
+"""
+
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
@@ -11,17 +16,21 @@ from service.ingest.errors import IngestError, StoreDownError
 from service.ingest.item import Point, Relabelled
 from service.ingest.pause import backoff_s
 from service.ingest.sinks.sink import Sink, Written
+from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout
 
 T = TypeVar("T")
+AWAY = "it cannot be read any more, or another is in its place"
 
 
 class PatientSink:
     """The calls of a sink. A write is repeated as a whole, which replaces what had been written of it."""
 
-    def __init__(self, sink: Sink, give_up_s: float) -> None:
+    def __init__(self, sink: Sink, target: Target, give_up_s: float) -> None:
         """Give up after `give_up_s` seconds without a success."""
         self.sink = sink
+        self._target = target
+        self._inode = 0
         self._give_up_s = give_up_s
         self._hurries = threading.Event()
         self._layout = NO_LAYOUT
@@ -35,6 +44,7 @@ class PatientSink:
         """Open it after what the ledger has then."""
         self._layout, self._written = layout, written
         self._call(lambda: self.sink.open(layout, written()), is_open=True)
+        self._inode = self._found()
 
     def write(self, points: Sequence[Point]) -> int:
         """Write points; the new position."""
@@ -57,6 +67,8 @@ class PatientSink:
         attempt, since_s = 0, time.monotonic()
         while True:
             try:
+                if self._inode and self._found() != self._inode:
+                    raise StoreDownError(f"--to {self._target.described}: {AWAY}")
                 if attempt and not is_open:
                     self.sink.open(self._layout, self._written())
                 return call()
@@ -71,3 +83,9 @@ class PatientSink:
                 if self._hurries.wait(min(backoff_s(attempt), self._give_up_s)):
                     raise
                 attempt += 1
+
+    def _found(self) -> int:
+        """Inode of the folder or file of a store; 0 without one, or while it is away or cannot be read."""
+        place = Path(self._target.place)
+        is_here = self._target.name and not self._target.is_url and os.access(place, os.R_OK)
+        return place.stat().st_ino if is_here else 0

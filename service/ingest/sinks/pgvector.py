@@ -44,6 +44,17 @@ Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes".
 """
 PASSING = ("the database system is", "terminating connection", "too many clients", "remaining connection slots")
 """The same while a connection is made, where libpq gives words alone."""
+PATIENCE = {
+    "connect_timeout": 20,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Seconds, and milliseconds: a server that vanishes without a word is noticed in a minute, not in two hours.
+
+Source: PostgreSQL documentation, "Parameter Key Words" of libpq.
+"""
 COSINE, DOT = "cosine", "ip"
 """Metrics in the names of operator classes."""
 
@@ -65,7 +76,8 @@ class PgTable(Sink):
         self._layout, self._upsert = layout, _upsert(table, list(types))
         self.close()
         try:
-            self._connection = self._psycopg.connect(self._target.place, autocommit=True)
+            told = PATIENCE | self._psycopg.conninfo.conninfo_to_dict(self._target.place)
+            self._connection = self._psycopg.connect(**told, autocommit=True)
             self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             self._connection.execute(_create(table, types))
             found = dict(self._connection.execute(COLUMNS, (table,)).fetchall())

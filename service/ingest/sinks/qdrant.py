@@ -155,7 +155,9 @@ class QdrantCollection(Sink):
         if not self._target.is_url:
             return self._qdrant.QdrantClient(path=self._target.place)
         key = os.environ.get("QDRANT_API_KEY")
-        return self._qdrant.QdrantClient(url=self._target.place, api_key=key, timeout=TIMEOUT_S)
+        return self._qdrant.QdrantClient(
+            url=self._target.place, api_key=key, timeout=TIMEOUT_S, check_compatibility=False
+        )
 
 
 def _requests(points: Sequence[Point]) -> Iterator[list[Point]]:
