@@ -25,7 +25,6 @@ from service.ingest.progress import Failures, Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, ByteWindow
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
-from service.ingest.sending.media import NO_IMAGES
 from service.ingest.sending.sending import Sender
 from service.ingest.sending.tokens import TokenCounter
 from service.ingest.sinks import make_sink
@@ -35,12 +34,10 @@ from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
 from service.ingest.sources import file_kinds, open_source
 from service.ingest.sources.documents import Documents
-from service.ingest.sources.files import NamedFiles
-from service.ingest.sources.folder import Folder
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.video import VideoSegments
 from service.ingest.splitting import Splitting
-from service.ingest.unnamed_model import holds_media, model_for
+from service.ingest.taken import check_taken, holds_media, leave_out, model_for
 from service.ingest.vectors import DENSE_ALONE
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
@@ -113,7 +110,10 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
     async with _server(options, has_media) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options, has_media=has_media)
         pages.content = agreed.plan.pages
-        _check_taken(source, options, agreed)
+        check_taken(source, options, agreed)
+        counts.left_out, about = await asyncio.to_thread(leave_out, source, agreed)
+        if about:
+            print(f"cenote ingest: {about}", file=sys.stderr)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
             await _agree_with_ledger(ledger, client, agreed, target.identity)
             dead = _dead_letters(ledger, options, options.dead_letters or Path(f"{target.beside}.dead.jsonl"))
@@ -122,14 +122,14 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
             instructions: list[str | None] = [*options.instruction] or [None]
             changes = {"updates": options.update, "sees": options.update or options.prune}
             chooser = Chooser(plan, instructions, ledger, counts, **changes)
-            tokens = TokenCounter(client, agreed.model, agreed.max_tokens)
+            tokens = TokenCounter(client, agreed.card["id"], agreed.max_tokens)
             await tokens.leave_room(options.instruction)
             splitting = Splitting(options, tokens, chooser, counts)
             patient = PatientSink(sink, target, options.give_up_s)
             try:
                 async with Writer(patient, ledger, dead, chooser, counts, options.max_errors) as writer:
                     await writer.open(agreed.layout)
-                    ledger.made_by(plan, target.identity, agreed.fingerprint)
+                    ledger.made_by(plan, target.identity, agreed.card["fingerprint"])
                     await writer.end_removals()
                     sender = Sender(client, agreed.form, agreed.bounds, counts, readers.pdfs, readers.videos)
                     async with _watched(source, options, counts, progress, pause) as reading:
@@ -144,7 +144,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
 
 async def _agree_with_ledger(ledger: Ledger, client: Client, agreed: Agreed, sink: str) -> None:
     """Check that the run continues the one that made the ledger, and that the server gives vectors."""
-    ledger.agree(agreed.plan, sink, agreed.fingerprint)
+    ledger.agree(agreed.plan, sink, agreed.card["fingerprint"])
     probe = await probe_vector(client, agreed)
     if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
         if before := ledger.fact("probe"):
@@ -194,19 +194,6 @@ def _check_chunks(options: Options) -> None:
     if options.chunk_overlap and options.chunk_overlap >= options.chunk_chars:
         most = f"less than --chunk-chars {options.chunk_chars}" if options.chunk_chars else "--chunk-chars too"
         raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")
-
-
-def _check_taken(source: OpenSource, options: Options, agreed: Agreed) -> None:
-    """Refuse files of which the model could take nothing."""
-    takes_pages = agreed.bounds.max_pixels or agreed.plan.pages == "text"
-    if not isinstance(source, NamedFiles):
-        if options.segment_s and isinstance(source, Folder) and agreed.bounds.video_rule is None:
-            raise IngestError(f"--segment-s: {agreed.bounds.no_videos}")
-        return
-    if not takes_pages and source.has(PdfPages):
-        raise IngestError(f"--pages {agreed.plan.pages}: {NO_IMAGES}")
-    if agreed.bounds.video_rule is None and source.has(VideoSegments):
-        raise IngestError(f"SOURCE: {agreed.bounds.no_videos}")
 
 
 @asynccontextmanager

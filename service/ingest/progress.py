@@ -26,6 +26,7 @@ class RunCounts:
         failed: items in the dead-letter file, those of earlier runs included.
         relabelled: vectors that stayed, while other metadata were written.
         pruned: vectors that were taken out of the store.
+        left_out: files of a folder whose kind the model does not take.
         hits: images whose features the server had cached.
         waited_s: seconds of pauses, asked for by the server or by backoff.
         total: approximate number of vectors of the source; None if unknown.
@@ -37,6 +38,7 @@ class RunCounts:
     failed: int = 0
     relabelled: int = 0
     pruned: int = 0
+    left_out: int = 0
     hits: int = 0
     misses: int = 0
     waited_s: float = 0.0
@@ -93,7 +95,7 @@ AGAIN = "--retry-failed tries those again that may pass"
 HINTS = {
     "context_length_exceeded": "--retry-failed --truncate cuts what is too long",
     "content_changed": "--update replaces what has changed, in a store",
-    "unsupported_modality": "--glob '*.md', for example, leaves out files that the model does not take",
+    "unsupported_modality": "--model names one that takes them, for another --to",
     **dict.fromkeys(sorted({*PASSING_CODES, "connection_lost", "unreadable_file"}), AGAIN),
 }
 """What helps against failures of a code."""
@@ -127,6 +129,7 @@ class Progress:
                 *([f"{counts.repeated} came again"] if counts.repeated else []),
                 *([f"{counts.relabelled} got other metadata"] if counts.relabelled else []),
                 *([f"{counts.pruned} were taken out"] if counts.pruned else []),
+                *([f"{counts.left_out} files were left out"] if counts.left_out else []),
                 f"{counts.failed} items failed",
                 f"cache {counts.hits} hits, {counts.misses} misses",
             ]

@@ -197,20 +197,23 @@ def test_frames_that_no_request_could_hold_say_what_helps(
     small.stop()
 
 
-def test_a_model_without_videos_is_told_before_work_or_of_each_file_of_a_folder(
-    start_server: Callable[..., LiveServer], tmp_path: Path
-) -> None:
+def test_a_model_without_videos_is_told_before_work(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
+    """And of a folder what it takes is embedded, and the other files are counted apart."""
     server = start_server("--model", str(FOLDER)).wait_until_ready()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.webm").write_bytes(FILES["a/short.webm"])
+    (tmp_path / "in" / "b.PNG").write_bytes(b"not read")
     to = ("--to", tmp_path / "out.jsonl", "--server", server.url)
     for source, flags in (("in/a.webm", ()), ("in", ("--segment-s", "5"))):
         assert "takes text, no video" in Program(tmp_path / source, *to, *flags).end(1)["why"]
-        assert not (tmp_path / "out.jsonl").exists()
-    assert Program(tmp_path / "in", *to).end(3)["failed"] == 1
-    (letter,) = by_id(tmp_path / "out.jsonl.dead.jsonl").values()
-    assert (letter["id"], letter["code"]) == ("a.webm", "unsupported_modality")
-    assert "takes text, no video" in letter["message"]
+    assert "nothing but 1 video (.webm) and 1 image (.png)" in Program(tmp_path / "in", *to).end(1)["why"]
+    assert not (tmp_path / "out.jsonl").exists()
+    (tmp_path / "in" / "c.md").write_text("a red door")
+    run = Program(tmp_path / "in", *to)
+    end = run.end()
+    assert (end["points"], end["failed"], end["left_out"], end["total"]) == (1, 0, 2, 1)
+    says = "leaves out 1 video (.webm) and 1 image (.png), as {} takes text alone; for them, run it with a --model that"
+    assert says.format(server.http.get("/v1/models").json()["data"][0]["root"]) in run.stderr()
     server.stop()
 
 

@@ -143,13 +143,18 @@ def test_ingest_takes_the_model_of_what_the_source_holds(unnamed: LiveServer, tm
     (tmp_path / "notes" / "bread.md").write_text("# Bread\n\nYeast needs warm water.")
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "a.png").write_bytes(base64.b64decode(IMAGE.partition(",")[2]))
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "a.png").write_bytes((tmp_path / "pictures" / "a.png").read_bytes())
+    (tmp_path / "both" / "bread.md").write_text("# Bread")
     for source, server, length in (
         ("notes", ["--server", unnamed.url], 384),
+        ("both", ["--server", unnamed.url], 384),
         ("pictures", ["--server", unnamed.url], 256),
         ("notes", [], 384),
     ):
         out = tmp_path / f"{source}{len(server)}.jsonl"
         command = [sys.executable, "-m", "service", "ingest", str(tmp_path / source), "--to", str(out), *server]
-        subprocess.run(command, cwd=ROOT, env=plain_environ(), check=True)
+        ran = subprocess.run(command, cwd=ROOT, env=plain_environ(), check=True, capture_output=True, text=True)
         (line,) = out.read_text().splitlines()
+        assert ("1 image (.png)" in ran.stderr and f"--model {IMAGES}" in ran.stderr) is (source == "both")
         assert len(json.loads(line)["vector"]) == length

@@ -61,15 +61,20 @@ def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool 
     return vector
 
 
-def model_card(body: bytes, model: str | None, *, has_media: bool = False) -> dict[str, Any]:
-    """The entry of `/v1/models` with the id or alias `model`; None takes the first, of media the first that sees."""
+def embedders(body: bytes) -> list[dict[str, Any]]:
+    """The entries of `/v1/models` that give vectors, each once for every name that it has."""
     try:
         cards: list[dict[str, Any]] = msgspec.json.decode(body, type=dict[str, Any])["data"]
-        named = {card["id"]: card for card in cards if card["max_vectors_per_input"]}
-        seeing = [card for card in named.values() if has_media and "image" in card["modalities"]]
+        return [card for card in cards if card["max_vectors_per_input"] and card["modalities"] and card["id"]]
     except (msgspec.DecodeError, KeyError, TypeError):
         raise IngestError("/v1/models is not that of a Cenote server") from None
-    found = named.get(model) if model is not None else next(iter((*seeing, *named.values())), None)
+
+
+def model_card(cards: Sequence[dict[str, Any]], model: str | None, *, has_media: bool = False) -> dict[str, Any]:
+    """The entry with the id or alias `model`; None takes the first, of media the first that sees."""
+    named = {card["id"]: card for card in cards}
+    seeing = [card for card in cards if has_media and "image" in card["modalities"]]
+    found = named.get(model) if model is not None else next(iter((*seeing, *cards)), None)
     if found is None:
         raise IngestError(f"--model {model}: the server has {', '.join(named) or 'no model'}")
     if "fingerprint" not in found:

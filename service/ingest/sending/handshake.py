@@ -1,5 +1,6 @@
 """Questions to the server before a run begins: which model, which limits, and the vectors of a known text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
 from service.ingest.item import Ask, SourceItem
 from service.ingest.plan import Plan, make_layout, make_plan
-from service.ingest.sending.answers import ItemError, model_card
+from service.ingest.sending.answers import ItemError, embedders, model_card
 from service.ingest.sending.client import Client
 from service.ingest.sending.conversations import ChunkedTexts, Conversations
 from service.ingest.sending.every_kind import EveryKind
@@ -34,12 +35,13 @@ class Agreed:
     """The agreement of a run and its server.
 
     Attributes:
-        model: its id, by which requests name it.
+        card: the model's entry of `/v1/models`; its id names it in requests.
+        served: those of all embedders of the server.
         max_tokens: that the model reads of a text.
     """
 
-    model: str
-    fingerprint: str
+    card: dict[str, Any]
+    served: Sequence[dict[str, Any]]
     plan: Plan
     layout: Layout
     form: RequestForm
@@ -49,7 +51,8 @@ class Agreed:
 
 async def agree(client: Client, options: Options, *, has_media: bool) -> Agreed:
     """Ask for the model, and agree on plan, form and limits of the requests."""
-    card = model_card(await client.models(), options.model if options.server else None, has_media=has_media)
+    served = embedders(await client.models())
+    card = model_card(served, options.model if options.server else None, has_media=has_media)
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
     plan = make_plan(card, options)
@@ -57,7 +60,7 @@ async def agree(client: Client, options: Options, *, has_media: bool) -> Agreed:
     client.fingerprint, client.path = card["fingerprint"], form.path
     bounds, layout = _bounds(card, plan, options), make_layout(card, plan)
     max_tokens = card["max_tokens"] - (0 if plan.outputs == DENSE_ALONE else MARKER_TOKENS)
-    return Agreed(card["id"], card["fingerprint"], plan, layout, form, bounds, max_tokens)
+    return Agreed(card, served, plan, layout, form, bounds, max_tokens)
 
 
 def form_of(model: str, plan: Plan, *, truncate: bool) -> RequestForm:

@@ -4,26 +4,50 @@ The ids of a PDF's pages, of a video's segments and of a document's chunks begin
 """
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.files.source_file import find
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
+from service.ingest.sources.documents import DocumentFiles
 from service.ingest.sources.files import Kinds, count, kind_of
+from service.ingest.sources.pdf import PdfPages
+from service.ingest.sources.video import VideoSegments
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})
 """Suffixes taken without `--glob`, beside PDFs and videos; case-insensitive. No image is opened here."""
 
+FileKind = Literal["document", "image", "PDF", "video"]
+KINDS: Mapping[type, FileKind] = {DocumentFiles: "document", PdfPages: "PDF", VideoSegments: "video"}
+"""By who reads it; any other file is an image."""
+
 
 class Folder:
-    """Files below a folder, in the order of their names, folder by folder."""
+    """Files below a folder, in the order of their names, folder by folder.
+
+    Attributes:
+        left_out: kinds of file that are passed over.
+    """
 
     def __init__(self, root: Path, pattern: str, kinds: Kinds) -> None:
         """Take files that match `pattern` (`Path.match`, from the right); without one images and `kinds`."""
         self._root = root
         self._pattern = pattern
         self._kinds = kinds
+        self.left_out: frozenset[FileKind] = frozenset()
+
+    def kinds(self) -> Mapping[FileKind, Counter[str]]:
+        """Number of files of each kind, by suffix. Reads names alone."""
+        found: dict[FileKind, Counter[str]] = {}
+        for path in self._paths():
+            found.setdefault(self._kind(path), Counter())[path.suffix.lower()] += 1
+        return found
+
+    def _kind(self, path: Path) -> FileKind:
+        return KINDS.get(type(kind_of(path, self._kinds)), "image")
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each file, with the names of one folder in memory at a time."""
@@ -55,7 +79,8 @@ class Folder:
             subfolders.sort()
             for path in (Path(folder, name) for name in sorted(names)):
                 by_suffix = path.suffix.lower() in IMAGES | self._kinds.keys()
-                if path.match(self._pattern) if self._pattern else by_suffix:
+                is_taken = path.match(self._pattern) if self._pattern else by_suffix
+                if is_taken and self._kind(path) not in self.left_out:
                     yield path
 
 
