@@ -85,7 +85,7 @@ $(INGEST)/.installed: tests/ingest/full/requirements.txt $(VENV)/.test
 	cp $(INGEST)/cenote.pth "$$($(INGEST)/bin/python -c 'import site; print(site.getsitepackages()[0])')"  # what .venv has, too
 	$(BIN)/python -m pip --python $(INGEST)/bin/python install --quiet --disable-pip-version-check -r $<
 	@touch $@
-ingest-check: $(INGEST)/.installed ## cenote ingest at full size: 2,000 images, kills, every store for real (under 6 minutes)
+ingest-check: $(INGEST)/.installed ## cenote ingest at full size: 2,000 images, kills, every store for real, and down for a minute (ten minutes)
 	$(INGEST)/bin/python -m pytest tests/ingest/full -s $(ARGS)
 
 .PHONY: stream-check
