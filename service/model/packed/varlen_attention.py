@@ -8,6 +8,7 @@ Source: torch 2.13 `torch.nn.attention.varlen`; Dao 2023 (FlashAttention-2, arXi
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
@@ -19,6 +20,26 @@ MAX_HEAD_DIM = 256
 HALVES = (torch.bfloat16, torch.float16)
 
 _FULL, _CAUSAL = (-1, -1), (-1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where segments lie, in the device's memory.
+
+    Attributes:
+        cumulative: `[num_segments + 1]`, int32, tokens before each segment; there may be empty ones at the end.
+        lasts: `[num_segments + 1]`, int32, segments before each that are not empty.
+        longest: tokens of the longest segment, or more.
+    """
+
+    cumulative: torch.Tensor
+    lasts: torch.Tensor
+    longest: int
+
+    @staticmethod
+    def of(lengths: tuple[int, ...], device: torch.device) -> "Bounds":
+        """Of segments that have so many tokens each, at least 1: made once a batch, for every layer."""
+        return _bounds(lengths, device)
 
 
 @cache
@@ -33,7 +54,7 @@ def attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    lengths: tuple[int, ...],
+    bounds: Bounds,
     scaling: float,
     window: tuple[int, int] = _CAUSAL,
 ) -> torch.Tensor:
@@ -42,15 +63,15 @@ def attend(
     Args:
         query: `[total_tokens, heads, head_dim]`, bfloat16 or float16; so are the others.
         key: `[total_tokens, kv_heads, head_dim]`, un-repeated (grouped queries); so is `value`.
-        lengths: tokens of each segment, at least 1; they add up to total_tokens.
+        bounds: of the segments; mixtures of tokens behind the last one are not written.
         window: visible tokens before and after, -1 for all.
     """
-    bounds, longest = _bounds(lengths, query.device), max(lengths)
-    return _call(query, key, value, bounds, bounds, longest, longest, scaling, window)
+    where, longest = bounds.cumulative, bounds.longest
+    return _call(query, key, value, where, where, longest, longest, scaling, window)
 
 
 def attend_last(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: tuple[int, ...], scaling: float
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: Bounds, scaling: float
 ) -> torch.Tensor:
     """The same for the last token of each segment only, which attends to all of its segment.
 
@@ -58,8 +79,7 @@ def attend_last(
         query: `[num_segments, heads, head_dim]`; so are the mixtures.
         key: `[total_tokens, kv_heads, head_dim]`; so is `value`.
     """
-    ones, bounds = _bounds((1,) * len(lengths), query.device), _bounds(lengths, query.device)
-    return _call(query, key, value, ones, bounds, 1, max(lengths), scaling, _FULL)
+    return _call(query, key, value, bounds.lasts, bounds.cumulative, 1, bounds.longest, scaling, _FULL)
 
 
 def _call(
@@ -93,6 +113,6 @@ def _kernel() -> tuple[Callable[..., Any], bool]:
 
 
 @lru_cache(maxsize=8)
-def _bounds(lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
-    """Cumulative lengths from 0, int32: made once a batch, for every layer."""
-    return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
+def _bounds(lengths: tuple[int, ...], device: torch.device) -> Bounds:
+    both = torch.tensor([[0, *accumulate(lengths)], range(len(lengths) + 1)], dtype=torch.int32, device=device)
+    return Bounds(both[0], both[1], max(lengths))

@@ -59,7 +59,8 @@ class DecoderLayer:
         self._out = make(fuse([attention.o_proj]))
         self._gated = products.gate(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
         self._down = make(fuse([layer.mlp.down_proj]))
-        self._blocks = products.blocks
+        is_on_cpu = attention.o_proj.weight.device.type == "cpu"
+        self._blocks = products.blocks if is_on_cpu else lambda num_rows: [slice(0, num_rows)]  # no cache to stay in
         before, after = layer.input_layernorm, layer.post_attention_layernorm
         self._attention_norm = (before.weight.detach().float(), before.variance_epsilon)
         self._mlp_norm = (after.weight.detach().float(), after.variance_epsilon)

@@ -111,7 +111,8 @@ class Workspace:
     """Memory that all blocks of one image write to.
 
     Attributes:
-        query_key_value: `[3, 1, heads, patches, head_dim]`, each head's rows side by side: attention reads them faster.
+        query_key_value: `[3 · heads, patches, head_dim]`. On a CPU each head's rows lie side by side, as attention
+            reads them faster; on a GPU it is a view of `projected`, where they are turned in place.
         projected: `[chunk, 3 · hidden]`.
         widened: `[chunk, intermediate]`.
         chunk: rows of a chunk.
@@ -141,13 +142,13 @@ class TowerBlock:
         for rows in chunks:  # queries, keys and values, the first two turned in float32, to where attention reads them
             chunk = states[rows]
             projected = self._qkv.project(self._norms[0](chunk), space.projected[: len(chunk)])
-            heads = projected.view(len(chunk), 3, self._num_heads, -1).unbind(1)
-            into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
-            for number in range(2):
-                apply_rope(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
-            into[2].copy_(heads[2])
-        query, key, value = space.query_key_value
-        attended = attend_whole(*(one[0].transpose(0, 1) for one in (query, key, value)))
+            heads = projected.view(len(chunk), 3 * self._num_heads, -1)
+            into, num_turned = space.query_key_value[:, rows].transpose(0, 1), 2 * self._num_heads
+            angles = tables.cos[rows, None], tables.sin[rows, None]
+            apply_rope(heads[:, :num_turned], *angles, into[:, :num_turned], None)
+            if into.data_ptr() != heads.data_ptr():
+                into[:, num_turned:].copy_(heads[:, num_turned:])
+        attended = attend_whole(*space.query_key_value.transpose(0, 1).chunk(3, dim=1))
         for rows in chunks:
             chunk = states[rows]
             between = self._out.project_add(attended[rows].flatten(1), chunk)

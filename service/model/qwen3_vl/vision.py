@@ -79,13 +79,13 @@ class VisionTower:
             patches, weight = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1), self._pair_weight
         states = torch.addmm(tables.position, patches, weight)
         config, (num_patches, hidden) = self.visual.config, states.shape
-        chunk = min(num_patches, self._chunk_rows) if self.device.type == "cpu" else num_patches
-        space = Workspace(
-            states.new_empty(3, 1, config.num_heads, num_patches, hidden // config.num_heads),
-            states.new_empty(chunk, 3 * hidden),
-            states.new_empty(chunk, config.intermediate_size),
-            chunk,
-        )
+        is_on_cpu = self.device.type == "cpu"
+        chunk = min(num_patches, self._chunk_rows) if is_on_cpu else num_patches
+        projected, num_heads = states.new_empty(chunk, 3 * hidden), config.num_heads
+        heads = projected.view(chunk, 3 * num_heads, -1).transpose(0, 1)
+        if is_on_cpu:
+            heads = states.new_empty(3 * num_heads, num_patches, hidden // num_heads)
+        space = Workspace(heads, projected, states.new_empty(chunk, config.intermediate_size), chunk)
         levels = []
         for index, block in enumerate(self._blocks):
             block.run(states, tables, space)
