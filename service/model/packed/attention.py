@@ -16,7 +16,7 @@ from cenote_kernels.cpu.attention import NO_KEYS_VALUES, KeysValues
 from service.model.linear.cpu_backend import has_attention
 from service.model.packed import native_attention, varlen_attention
 from service.model.packed.segments import Group, SharedPrefix
-from service.model.packed.varlen_attention import Bounds
+from service.model.packed.varlen_attention import SegmentBounds
 
 BLOCK_TOKENS = 256
 """Queries of one block where a window hides tokens, or scores have biases; with a window a block also reads its width
@@ -58,7 +58,7 @@ def attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    groups: Sequence[Group] | Bounds,
+    groups: Sequence[Group] | SegmentBounds,
     scaling: float,
     out: torch.Tensor,
     window: AttentionWindow = CAUSAL,
@@ -70,14 +70,13 @@ def attend(
     Args:
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries); so is `value`.
-        groups: how prompts lie; places after the last one are padding, and their mixtures mean nothing. Bounds are for
-            CUDA, where they are what a graph reads.
+        groups: how prompts lie; places after the last one are padding. Bounds are what a graph of CUDA reads.
         out: `[num_places, heads, head_dim]`, for the mixtures where they have no memory of their own.
         window: the tokens of its prompt that a token attends to.
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
         beginnings: of prompts whose rests are in `groups`; likewise.
     """
-    if isinstance(groups, Bounds):
+    if isinstance(groups, SegmentBounds):
         return varlen_attention.attend(query, key, value, groups, scaling, window.sides())
     if has_attention(query.shape[-1], query.dtype, query.device):
         hashable, sides = tuple(groups), window.sides()  # the plan of a batch is kept from layer to layer
@@ -170,7 +169,7 @@ def attend_last(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    groups: Sequence[Group] | Bounds,
+    groups: Sequence[Group] | SegmentBounds,
     scaling: float,
     prefix: KeysValues = NO_KEYS_VALUES,
     beginnings: Sequence[SharedPrefix] = (),
@@ -183,7 +182,7 @@ def attend_last(
         query: `[num_segments, heads, head_dim]`, in attention's order; so are the mixtures.
         key: `[num_places, kv_heads, head_dim]`; so is `value`. For the others see `attend`.
     """
-    if isinstance(groups, Bounds):
+    if isinstance(groups, SegmentBounds):
         return varlen_attention.attend_last(query, key, value, groups, scaling)
     if has_attention(query.shape[-1], query.dtype, query.device):
         hashable = tuple(groups)
@@ -242,8 +241,8 @@ def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) ->
     return scaled_dot_product_attention(q, k, v)[0].transpose(0, 1)
 
 
-def _bounds(groups: Sequence[Group], device: torch.device) -> Bounds:
-    return Bounds.of(tuple(group.num_tokens for group in groups for _ in range(group.num_segments)), device)
+def _bounds(groups: Sequence[Group], device: torch.device) -> SegmentBounds:
+    return SegmentBounds.of(tuple(group.num_tokens for group in groups for _ in range(group.num_segments)), device)
 
 
 def _repeat_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,7 +20,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.varlen_attention import HALVES, Bounds
+from service.model.packed.varlen_attention import SegmentBounds
 
 logger = logging.getLogger("cenote.model")
 
@@ -83,7 +83,7 @@ class Inputs(NamedTuple):
     token_ids: torch.Tensor
     position_ids: torch.Tensor
     last: torch.Tensor
-    bounds: Bounds
+    bounds: SegmentBounds
 
     @classmethod
     def of(cls, shape: Shape, numbers: torch.Tensor) -> "Inputs":
@@ -93,7 +93,7 @@ class Inputs(NamedTuple):
             numbers, [tokens * (1 + rows), prompts, prompts + 1, prompts + 1]
         )
         by_token = by_token.view(1 + rows, tokens)
-        return cls(by_token[0], by_token[1:], last, Bounds(cumulative.int(), lasts.int(), longest))
+        return cls(by_token[0], by_token[1:], last, SegmentBounds(cumulative.int(), lasts.int(), longest))
 
 
 Forward = Callable[[Inputs], torch.Tensor]
@@ -112,40 +112,38 @@ class Graph:
 class CapturedForwards:
     """The graphs of one forward.
 
+    Attributes:
+        max_tokens: of a batch that may have one; 0 where none has.
+
     Args:
         forward: what is captured.
         device: where it runs.
-        layer_numbers: of the matrices of one layer.
+        layer_numbers: of the matrices of one layer; 0 where nothing can be captured.
         gives_prompts: it gives a row for each prompt, not for each token.
     """
 
     def __init__(self, forward: Forward, device: torch.device, layer_numbers: int, *, gives_prompts: bool) -> None:
         self._forward = forward
         self._device = device
-        self._max_tokens = MAX_PRODUCTS // max(1, layer_numbers)
+        self.max_tokens = MAX_PRODUCTS // layer_numbers if layer_numbers else 0
         self._gives_prompts = gives_prompts
-        self._kept: OrderedDict[Shape, Graph | None] = OrderedDict()
+        self._seen: OrderedDict[Shape, None] = OrderedDict()
+        self._graphs: dict[Shape, Graph] = {}
         self._pool: Any = None  # torch's opaque handle: graphs share memory, as only one runs at a time
-        self._is_off = False
-
-    @staticmethod
-    def can_run(dtype: torch.dtype, device: torch.device) -> bool:
-        """True where there are graphs, and the attention that reads its bounds on the device."""
-        return device.type == "cuda" and not torch.version.hip and dtype in HALVES
 
     def run(self, batch: PackedBatch, plain: Callable[[], torch.Tensor]) -> torch.Tensor:
         """The rows of a batch of text, by its graph or by `plain`, which gives the same in the same order."""
-        if self._is_off or len(batch.token_ids) > self._max_tokens:
+        if len(batch.token_ids) > self.max_tokens:
             return plain()
         shape = Shape.of(batch.segment_lengths, len(batch.position_ids))
-        is_known, graph = shape in self._kept, self._kept.pop(shape, None)
-        self._kept[shape] = graph  # it is the youngest now
-        while len(self._kept) > MAX_GRAPHS:
-            self._kept.popitem(last=False)
-        if not is_known:
+        if shape not in self._seen:
+            self._seen[shape] = None
+            if len(self._seen) > MAX_GRAPHS:
+                self._graphs.pop(self._seen.popitem(last=False)[0], None)
             return plain()
-        if graph is not None:
-            return self._replay(graph, shape, batch)
+        self._seen.move_to_end(shape)
+        if shape in self._graphs:
+            return self._replay(self._graphs[shape], shape, batch)
         wanted = plain()
         try:
             graph = self._capture(shape, batch)
@@ -156,13 +154,13 @@ class CapturedForwards:
         if not cosine >= MIN_COSINE:
             self._give_up(f"its least cosine with the plain forward is {cosine:.4f}")
         else:
-            self._kept[shape] = graph
+            self._graphs[shape] = graph
         return wanted
 
     def _give_up(self, reason: str) -> None:
         logger.warning("the forward runs without CUDA graphs, short batches take longer: %s", reason.splitlines()[0])
-        self._is_off = True
-        self._kept.clear()
+        self.max_tokens = 0
+        self._graphs.clear()
 
     def _replay(self, graph: Graph, shape: Shape, batch: PackedBatch) -> torch.Tensor:
         graph.numbers.copy_(torch.from_numpy(shape.lay(batch)))

@@ -17,7 +17,7 @@ from transformers.modeling_utils import AttentionInterface
 from service.errors import ModelError
 from service.model.packed.attention import AttentionWindow, attend, attend_capped
 from service.model.packed.segments import Group
-from service.model.packed.varlen_attention import Bounds
+from service.model.packed.varlen_attention import SegmentBounds
 
 PACKED = "cenote_packed"
 """Name of the implementation, as a configuration has it."""
@@ -30,7 +30,7 @@ def attend_packed(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     *,
-    packing: Sequence[Group] | Bounds,
+    packing: Sequence[Group] | SegmentBounds,
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
@@ -64,7 +64,7 @@ def attend_packed(
     window = AttentionWindow(is_causal is True or calls_itself_causal(module), sliding_window)
     factor = q.shape[-1] ** -0.5 if scaling is None else scaling
     if softcap is not None:
-        if isinstance(packing, Bounds):
+        if isinstance(packing, SegmentBounds):
             raise ModelError("internal_error", "no kernel for CUDA has capped scores")
         return attend_capped(q, k, v, packing, factor, softcap, out, window)[None], None
     return attend(q, k, v, packing, factor, out, window)[None], None

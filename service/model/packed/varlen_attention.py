@@ -23,7 +23,7 @@ _FULL, _CAUSAL = (-1, -1), (-1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SegmentBounds:
     """Where segments lie, in the device's memory.
 
     Attributes:
@@ -37,7 +37,7 @@ class Bounds:
     longest: int
 
     @staticmethod
-    def of(lengths: tuple[int, ...], device: torch.device) -> "Bounds":
+    def of(lengths: tuple[int, ...], device: torch.device) -> "SegmentBounds":
         """Of segments that have so many tokens each, at least 1: made once a batch, for every layer."""
         return _bounds(lengths, device)
 
@@ -54,7 +54,7 @@ def attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    bounds: Bounds,
+    bounds: SegmentBounds,
     scaling: float,
     window: tuple[int, int] = _CAUSAL,
 ) -> torch.Tensor:
@@ -71,7 +71,7 @@ def attend(
 
 
 def attend_last(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: Bounds, scaling: float
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: SegmentBounds, scaling: float
 ) -> torch.Tensor:
     """The same for the last token of each segment only, which attends to all of its segment.
 
@@ -113,6 +113,6 @@ def _kernel() -> tuple[Callable[..., Any], bool]:
 
 
 @lru_cache(maxsize=8)
-def _bounds(lengths: tuple[int, ...], device: torch.device) -> Bounds:
+def _bounds(lengths: tuple[int, ...], device: torch.device) -> SegmentBounds:
     both = torch.tensor([[0, *accumulate(lengths)], range(len(lengths) + 1)], dtype=torch.int32, device=device)
-    return Bounds(both[0], both[1], max(lengths))
+    return SegmentBounds(both[0], both[1], max(lengths))

@@ -18,13 +18,11 @@ from cenote_kernels.cpu.attention import NO_KEYS_VALUES
 from cenote_kernels.cpu.rows import rms_norm
 from service.model.linear.linear import give_back
 from service.model.linear.products import TORCHS, PackedProducts, Products
-from service.model.packed import varlen_attention
 from service.model.packed.attention import attend, attend_last
-from service.model.packed.captured import CapturedForwards, Inputs
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_PREFIXES, NO_USE, LayerPrefixes, PrefixCache, without
 from service.model.packed.segments import Group, SharedPrefix, plan_segments
-from service.model.packed.varlen_attention import Bounds
+from service.model.packed.varlen_attention import SegmentBounds
 from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ class Placement:
             any place.
     """
 
-    groups: tuple[Group, ...] | Bounds
+    groups: tuple[Group, ...] | SegmentBounds
     beginnings: tuple[SharedPrefix, ...]
     spread: tuple[torch.Tensor, torch.Tensor] | None
 
@@ -72,12 +70,8 @@ class LanguageModel:
             if isinstance(products, PackedProducts):
                 give_back(layer)
         self.layers: Sequence[DecoderLayer] = made
-        self._norm = (stock.norm.weight.detach().float(), stock.norm.variance_epsilon)
-        self._rotary = stock.rotary_emb
-        self._captured: CapturedForwards | None = None
-        if products is TORCHS and varlen_attention.takes(made[0].head_dim, self._dtype, self.device):
-            layer_numbers = sum(one.numel() for one in layers[0].parameters())
-            self._captured = CapturedForwards(self._last_rows, self.device, layer_numbers, gives_prompts=True)
+        self.norm = (stock.norm.weight.detach().float(), stock.norm.variance_epsilon)
+        self.rotary = stock.rotary_emb
 
     def in_bfloat16(self, layers: Sequence[DecoderLayer], products: PackedProducts) -> "LanguageModel":
         """The same decoder with others of bfloat16 and these products in the place of its layers."""
@@ -101,11 +95,6 @@ class LanguageModel:
         Source: transformers 5.23 `Qwen3VLModel.forward` and `Qwen3VLTextModel.forward`; DeepStack, Meng et al. 2024
         (arXiv 2406.04334).
         """
-        if self._captured is not None and last_only and not len(batch.visual.index):
-            return self._captured.run(batch, lambda: self._forward(batch, last_only=True))
-        return self._forward(batch, last_only=last_only)
-
-    def _forward(self, batch: PackedBatch, *, last_only: bool) -> torch.Tensor:
         use = self.prefixes.look(batch) if self.prefixes.max_bytes and last_only else NO_USE
         if use.found.num_tokens:
             batch = without(batch, use.found.num_tokens)
@@ -140,7 +129,12 @@ class LanguageModel:
             spread = torch.as_tensor(both[0], device=self.device), torch.as_tensor(both[1], device=self.device)
         placement = Placement(segments.groups, segments.beginnings, spread)
         positions = batch.position_ids[:, tokens].to(self.device)
-        angles = self._angles(states, positions)
+        counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
+        angle_dtype = torch.float32 if self.device.type == "cpu" else self._dtype
+        cos, sin = (  # the stock module holds each angle twice
+            table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
+            for table in self.rotary(states, counted)
+        )
         prefixes = NO_PREFIXES
         if use is not NO_USE:
             prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
@@ -151,42 +145,24 @@ class LanguageModel:
             last = torch.as_tensor(rows, device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
-                states, last = _run_last(layer, states, angles, placement, last, prefixes), None
+                states, last = run_last_layer(layer, states, (cos, sin), placement, last, prefixes), None
                 break
-            _run(layer, states, angles, placement, prefixes)
+            run_layer(layer, states, (cos, sin), placement, prefixes)
             if index < len(deepstack):
                 scatter(states, to_rows, deepstack[index], add=True)
         if prefixes is not NO_PREFIXES:
             prefixes.keep_in(self.prefixes)
         if last is not None:
             states = states[last]
-        normed = rms_norm(states, *self._norm, torch.empty_like(states))
+        normed = rms_norm(states, *self.norm, torch.empty_like(states))
         order = np.argsort(segments.order) if last_only else segments.row
         return normed[torch.as_tensor(order, device=self.device)]
 
-    def _last_rows(self, inputs: Inputs) -> torch.Tensor:
-        """The same for the last tokens of texts, `[num_prompts, hidden_size]`, and without a look at the host."""
-        states = self.embed_tokens(inputs.token_ids).to(self._dtype)
-        angles, placement = self._angles(states, inputs.position_ids), Placement(inputs.bounds, (), None)
-        for layer in self.layers[:-1]:
-            _run(layer, states, angles, placement, NO_PREFIXES)
-        few = _run_last(self.layers[-1], states, angles, placement, inputs.last, NO_PREFIXES)
-        return rms_norm(few, *self._norm, torch.empty_like(few))
 
-    def _angles(self, states: torch.Tensor, positions: torch.Tensor) -> Angles:
-        """Of rows, from `[rows of positions, num_rows]`."""
-        counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
-        angle_dtype = torch.float32 if self.device.type == "cpu" else self._dtype
-        cos, sin = (  # the stock module holds each angle twice
-            table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
-            for table in self._rotary(states, counted)
-        )
-        return cos, sin
-
-
-def _run(
+def run_layer(
     layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement, prefixes: LayerPrefixes
 ) -> None:
+    """One layer for all rows, in place."""
     places = layer.project(layer.all_heads, states, angles)
     prefix = NO_KEYS_VALUES if prefixes is NO_PREFIXES else prefixes.next(places[:, layer.num_heads :])
     if placement.spread is not None:
@@ -207,7 +183,7 @@ def _run(
     layer.finish(states, mixed)
 
 
-def _run_last(
+def run_last_layer(
     layer: DecoderLayer,
     states: torch.Tensor,
     angles: Angles,

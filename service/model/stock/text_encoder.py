@@ -33,11 +33,13 @@ from service.model.encoder.stock_weights import stock_weights
 from service.model.linear.cpu_backend import packed_products
 from service.model.linear.products import TORCHS, PackedProducts, Products, pack_modules
 from service.model.load import load_stock
+from service.model.packed import varlen_attention
 from service.model.packed.captured import CapturedForwards, Inputs
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
-from service.model.packed.varlen_attention import Bounds
+from service.model.packed.varlen_attention import SegmentBounds
+from service.model.qwen3_vl.captured_language import load_decoder
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.states import States
 from service.model.stock.stock_class import stock_class
@@ -92,16 +94,11 @@ class TextEncoder(Backbone):
         if self.is_packed:
             self._config._attn_implementation = PACKED
         is_ours = self._config.model_type == "qwen3" and _is_plain(stock.config) and not masks_tokens
-        self.language = LanguageModel(stock, products=adapt(TORCHS, stock)) if is_ours else None
+        self.language = load_decoder(stock, adapt(TORCHS, stock)) if is_ours else None
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: Products = TORCHS
-        self._captured: CapturedForwards | None = None
-        can_capture = self.is_packed and not self.adapted and CapturedForwards.can_run(self.dtype, self.device)
-        if can_capture and self.language is None:
-            numbers = sum(one.weight.numel() for one in stock.modules() if isinstance(one, torch.nn.Linear))
-            layer_numbers = numbers // max(1, getattr(self._config, "num_hidden_layers", 1))
-            self._captured = CapturedForwards(self._over, self.device, layer_numbers, gives_prompts=False)
+        self._captured = CapturedForwards(self._over, self.device, self._layer_numbers(), gives_prompts=False)
 
     @classmethod
     def load(
@@ -166,9 +163,17 @@ class TextEncoder(Backbone):
         if self._separator is not None:
             types = [token_types(ids, self._separator) for ids in torch.split(batch.token_ids, batch.segment_lengths)]
             batch = replace(batch, position_ids=torch.cat([batch.position_ids, torch.cat(types)[None]]))
-        if self._captured is not None and not any(plan.num_masked for plan in batch.plans):
+        if self._captured.max_tokens and not any(plan.num_masked for plan in batch.plans):
             return States(self._captured.run(batch, lambda: self._in_order(batch)), batch.segment_lengths)
         return self._plain(batch)
+
+    def _layer_numbers(self) -> int:
+        """Of the matrices of a layer; 0 where no graph can hold a forward: see `CapturedForwards`."""
+        is_ours = self.language is not None or self.adapted
+        if is_ours or not self.is_packed or not varlen_attention.takes(8, self.dtype, self.device):
+            return 0
+        numbers = sum(one.weight.numel() for one in self.stock.modules() if isinstance(one, torch.nn.Linear))
+        return numbers // int(getattr(self._config, "num_hidden_layers", 1))
 
     def _in_order(self, batch: PackedBatch) -> torch.Tensor:
         states = self._plain(batch)
@@ -218,11 +223,11 @@ class TextEncoder(Backbone):
         return self._forward(inputs.token_ids, inputs.position_ids, inputs.bounds)
 
     def _forward(
-        self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group] | Bounds
+        self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group] | SegmentBounds
     ) -> torch.Tensor:
         """Prompts in one forward, `[num_tokens, width]`; types are a second row of `position_ids`, if there are any."""
         types = position_ids[1:]
-        if self._encoder is not None and not isinstance(groups, Bounds):
+        if self._encoder is not None and not isinstance(groups, SegmentBounds):
             places = position_ids[0]
             if len(types):
                 places = places + types[0] * self._config.max_position_embeddings

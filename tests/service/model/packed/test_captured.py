@@ -16,7 +16,7 @@ from service.model.load import load_stock
 from service.model.packed import captured, varlen_attention
 from service.model.packed.captured import CapturedForwards, Graph, Inputs, Shape
 from service.model.packed.packed_batch import PackedBatch
-from service.model.qwen3_vl.language import LanguageModel
+from service.model.qwen3_vl.captured_language import CapturedLanguageModel
 from service.model.stock.text_encoder import TextEncoder
 from tests.conftest import CHECKPOINT
 from tests.gpu.encoder_checkpoint import write_encoder
@@ -123,11 +123,11 @@ def test_shapes_that_came_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("with_stand_in")
 def test_our_decoder_gives_the_same_last_rows() -> None:
-    language = LanguageModel(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32))
-    forwards = Captured(language._last_rows, CPU, 1, gives_prompts=True)
+    language = CapturedLanguageModel(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32), 1)
+    forwards = Captured(language.last_rows, CPU, 1, gives_prompts=True)
     for seed in range(3):
         batch = packed([5, 3, 9], seed=seed)
-        want = language.forward(batch, last_only=True)
+        want = super(CapturedLanguageModel, language).forward(batch, last_only=True)
         got = forwards.run(batch, lambda want=want: want)  # type: ignore[misc]
         torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=0)
     assert forwards.num_captured == 1

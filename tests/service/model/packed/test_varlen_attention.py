@@ -69,7 +69,7 @@ def test_all_segments_in_one_call_are_each_segment_by_itself(monkeypatch: pytest
 @pytest.mark.parametrize("dtype", varlen.HALVES)
 def test_the_call_binds_to_the_kernel_that_torch_has(dtype: torch.dtype) -> None:
     query, key, value = packed(dtype, "meta")
-    bounds = varlen.Bounds.of(tuple(LENGTHS), torch.device("meta"))
+    bounds = varlen.SegmentBounds.of(tuple(LENGTHS), torch.device("meta"))
     mixed = varlen.attend(query, key, value, bounds, 0.25)
     assert (mixed.shape, mixed.dtype, mixed.device.type) == (query.shape, dtype, "meta")
     few = varlen.attend_last(query[: len(LENGTHS)], key, value, bounds, 0.25)
