@@ -332,4 +332,5 @@ def load_model(
     name, _, model_class = architecture.partition(":")
     if name not in ARCHITECTURES:
         raise ValueError(f"no code runs the architecture {architecture}")
+    torch.backends.cudnn.allow_tf32 = False  # a tower's convolution in float32 would round to 10 bits on a GPU
     return ARCHITECTURES[name](Source(folder, device, dtype, pooling, model_class or "AutoModel"))
