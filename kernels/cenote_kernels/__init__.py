@@ -1,6 +1,7 @@
 """Each op on the device has one `OpSpec`, and a torch reference that is the fallback; kernels for processors: `cpu`."""
 
 from cenote_kernels.availability import kernels_run_on
+from cenote_kernels.decoder_rows import APPLY_ROPE, GATE, RMS_NORM, apply_rope, gate, rms_norm
 from cenote_kernels.epilogue import epilogue, finish
 from cenote_kernels.fused_epilogue import EPILOGUE, OutputSpec, Row, as_tensor
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
@@ -19,16 +20,22 @@ from cenote_kernels.vector_ops import (
     truncate_normalize,
 )
 
-OPS: tuple[OpSpec, ...] = (POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER, RESIZE)
+OPS: tuple[OpSpec, ...] = (
+    *(POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER, RESIZE),
+    *(RMS_NORM, APPLY_ROPE, GATE),
+)
 """Every op, for the tests and benchmarks that are generated from them."""
 
 __all__ = [
+    "APPLY_ROPE",
     "EPILOGUE",
+    "GATE",
     "OPS",
     "PATCHIFY",
     "POOL",
     "QUANTIZE",
     "RESIZE",
+    "RMS_NORM",
     "SCATTER",
     "TRUNCATE_NORMALIZE",
     "Axis",
@@ -39,14 +46,17 @@ __all__ = [
     "Ranges",
     "Row",
     "TensorSpec",
+    "apply_rope",
     "as_tensor",
     "epilogue",
     "finish",
+    "gate",
     "kernels_run_on",
     "patchify",
     "pool",
     "quantize",
     "resize",
+    "rms_norm",
     "scatter",
     "truncate_normalize",
 ]

@@ -5,23 +5,22 @@ and a C++ stand-in in the tests, which so prove grids and arguments as well as k
 """
 
 import ctypes
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import torch
 
 from cenote_kernels.nvrtc import cubin, cuda_core
 
-Argument = torch.Tensor | ctypes.c_int32 | ctypes.c_int64
+Argument = torch.Tensor | ctypes.c_int32 | ctypes.c_int64 | ctypes.c_float
 
 MAX_SHARED_BYTES = 46 * 1024
 """Dynamic shared memory of a block. Every card gives 48 KiB unasked, and the kernels' own arrays count in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One launch.
 
     Attributes:
@@ -44,22 +43,56 @@ class Call:
 Launch = Callable[[Call], None]
 
 
+class _Thread(threading.local):
+    """A CUDA device is current in a thread: which one this file made so."""
+
+    device = -1
+
+
+_thread = _Thread()
+
+
 def on_device(call: Call) -> None:
-    """Enqueue the call on torch's current stream of its tensors' device.
+    """Enqueue the call on torch's current stream of its tensors' device. Reads nothing back, so it can be captured.
+
+    A decoder's layer is a dozen launches: what one needs beside its arguments is made once and kept.
 
     Raises:
         ImportError: cuda-python is not installed.
         RuntimeError: the kernel cannot be compiled or launched.
     """
-    device = next(one.device for one in call.arguments if isinstance(one, torch.Tensor))
-    assert all(one.device == device for one in call.arguments if isinstance(one, torch.Tensor)), call.entry
-    core = cuda_core()
-    with torch.cuda.device(device):
-        core.Device(device.index).set_current()  # torch's own primary context
-        stream = core.Stream.from_handle(torch.cuda.current_stream(device).cuda_stream)
-        config = core.LaunchConfig(grid=call.grid, block=call.threads, shmem_size=call.shared_bytes)
-        arguments = [one.data_ptr() if isinstance(one, torch.Tensor) else one for one in call.arguments]
-        core.launch(stream, config, _kernel(call.source, call.entry, device.index), *arguments)
+    index, arguments = -1, list[Any]()
+    for one in call.arguments:
+        if isinstance(one, torch.Tensor):
+            assert index in (-1, one.get_device()), call.entry
+            index = one.get_device()
+            arguments.append(one.data_ptr())
+        else:
+            arguments.append(one)
+    if _thread.device == index == torch.cuda.current_device():
+        _enqueue(call, index, arguments)
+        return
+    with torch.cuda.device(index):
+        cuda_core().Device(index).set_current()  # torch's own primary context
+        _thread.device = index
+        _enqueue(call, index, arguments)
+
+
+def _enqueue(call: Call, index: int, arguments: list[Any]) -> None:
+    stream = _stream(torch._C._cuda_getCurrentRawStream(index), index)
+    config = _config(call.grid, call.threads, call.shared_bytes)
+    cuda_core().launch(stream, config, _kernel(call.source, call.entry, index), *arguments)
+
+
+@cache
+def _stream(handle: int, _device_index: int) -> Any:
+    """Torch never gives a stream back, and each device has one of the handle 0."""
+    return cuda_core().Stream.from_handle(handle)
+
+
+@lru_cache(maxsize=4096)
+def _config(grid: tuple[int, int], threads: int, shared_bytes: int) -> Any:
+    return cuda_core().LaunchConfig(grid=grid, block=threads, shmem_size=shared_bytes)
 
 
 def architecture(device_index: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from cenote_kernels import cubin_cache
 
 FOLDER = Path(__file__).parent / "cuda"
-SOURCES = ("epilogue", "patchify", "resize", "scatter")
+SOURCES = ("decoder_rows", "epilogue", "patchify", "resize", "scatter")
 """Every file that is compiled, without its ending."""
 
 OPTIONS: dict[str, Any] = {"std": "c++17", "fma": False}
@@ -26,6 +26,7 @@ OPTIONS: dict[str, Any] = {"std": "c++17", "fma": False}
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 
+@cache
 def cuda_core() -> Any:
     """The module `cuda.core`; in versions before 0.5 it was `cuda.core.experimental`.
 

@@ -19,6 +19,9 @@ SHAPES = {
     "epilogue": "49,152 requests of 2048, bfloat16 to float32",
     "patchify": "8192 × 8192 pixels to bfloat16",
     "resize": "8192² to 4096² pixels, both passes",
+    "rms_norm": "65,536 rows of 2048, bfloat16",
+    "apply_rope": "16,384 rows of 24 heads of 128, normed and turned in place, bfloat16",
+    "gate": "16,384 rows of 2 × 6144, bfloat16",
 }
 SCATTER = ("scatter, replace", "scatter, add")
 
@@ -83,8 +86,16 @@ def _time(stage: Stage, op: OpSpec, seed: int, name: str) -> Row:
 
 
 def _on(stage: Stage, arguments: dict[str, Any]) -> dict[str, Any]:
-    moved = {}
-    for name, value in arguments.items():
-        is_bounds = name == "cu_seqlens"  # the host reads them
-        moved[name] = value.to(stage.device) if isinstance(value, torch.Tensor) and not is_bounds else value
-    return moved
+    """On the device with strides and neighbors; what is the same memory stays so. The host reads `cu_seqlens`."""
+    places: dict[int, torch.Tensor] = {}
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(moved, value))
+        if not isinstance(value, torch.Tensor):
+            return value
+        whole = value if value._base is None else value._base
+        there = places.setdefault(id(whole), whole.to(stage.device))
+        return there.as_strided(value.shape, value.stride(), value.storage_offset())
+
+    return {name: value if name == "cu_seqlens" else moved(value) for name, value in arguments.items()}

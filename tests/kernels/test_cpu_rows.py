@@ -4,9 +4,8 @@ import pytest
 import torch
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, apply_rotary_pos_emb
 
-from cenote_kernels import truncate_normalize
-from cenote_kernels.cpu import rows
-from cenote_kernels.cpu.rows import apply_rope, rms_norm, unit_rows
+from cenote_kernels import apply_rope, decoder_rows, rms_norm, truncate_normalize
+from cenote_kernels.cpu.rows import unit_rows
 from tests.kernels.conftest import SETS, run_by
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -16,7 +15,7 @@ WITHIN = {torch.float32: (2e-6, 2e-6), torch.bfloat16: (2e-2, 8e-3), torch.float
 @pytest.fixture(params=["torch", *SETS], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "torch":
-        monkeypatch.setattr(rows, "runs_on", lambda *_: False)
+        monkeypatch.setattr(decoder_rows, "runs_on", lambda *_: False)
     else:
         run_by(request.param, monkeypatch)
 

@@ -139,7 +139,7 @@ def test_each_op_describes_itself_truly(op: object) -> None:
     assert all(torch.equal(value, again[name]) for name, value in arguments.items() if isinstance(value, torch.Tensor))
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
     out = op.reference(**arguments)
-    lengths = op.check_axes(**tensors, out=out)
+    lengths = op.check_axes(**{**tensors, "out": out})
     assert set(lengths) <= {axis.name for axis in op.axes}
     assert out.dtype in op.tolerance
     assert (op.kernel is None) == (op.large is None) == (op.bytes_moved is None)

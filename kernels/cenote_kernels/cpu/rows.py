@@ -1,13 +1,10 @@
-"""Operations on rows in one pass: norms and rotary embeddings between a decoder's products, and unit vectors.
-
-On a processor with kernels it is `rows.c`, which computes in float32 and rounds once; elsewhere the references run.
-"""
+"""Operations on rows by `rows.c`, in one pass: norms and rotary embeddings of a decoder, and vectors of unit length."""
 
 import ctypes
 
 import torch
 
-from cenote_kernels.cpu.library import kernel, num_threads, parallel_region, runs_on
+from cenote_kernels.cpu.library import kernel, num_threads, parallel_region
 
 
 class _Norm(ctypes.Structure):
@@ -64,17 +61,7 @@ class _Unit(ctypes.Structure):
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:
-    """``out = weight · x / sqrt(mean(x²) + epsilon)`` over the last axis.
-
-    Args:
-        x: `[rows, width]`, any float dtype.
-        weight: `[width]`, float32.
-        out: as `x`, written; not the same memory.
-
-    Source: transformers `Qwen3VLTextRMSNorm`; Zhang and Sennrich 2019 (arXiv 1910.07467).
-    """
-    if not runs_on(x.dtype, x.device):
-        return rms_norm_reference(x, weight, epsilon, out)
+    """`decoder_rows.rms_norm` where `runs_on` says yes."""
     num_rows, width = x.shape
     arguments = _Norm(
         x.data_ptr(),
@@ -95,20 +82,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.T
 def apply_rope(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor, norm: tuple[torch.Tensor, float] | None
 ) -> torch.Tensor:
-    """Norm each head, where there is a norm, and turn each pair (x_i, x_{i + head_dim / 2}) by its angle.
-
-    Args:
-        x: `[rows, heads, head_dim]`; the last axis is contiguous.
-        cos: `[rows, 1, head_dim / 2]`, float32 or the dtype of `x`; on a processor float32.
-        sin: likewise.
-        out: as `x`, written; may be `x` itself.
-        norm: weights, `[heads, head_dim]`, float32, and epsilon.
-
-    Source: transformers `apply_rotary_pos_emb` and `apply_rotary_pos_emb_vision` of Qwen3-VL; Su et al. 2021
-    (arXiv 2104.09864).
-    """
-    if not (runs_on(x.dtype, x.device) and cos.dtype == sin.dtype == torch.float32):
-        return apply_rope_reference(x, cos, sin, out, norm)
+    """`decoder_rows.apply_rope` where `runs_on` says yes; `cos` and `sin` are float32 and contiguous."""
     num_rows, num_heads, head_dim = x.shape
     arguments = _Turn(
         x.data_ptr(),
@@ -164,27 +138,3 @@ def unit_rows(
     )
     kernel("unit_rows", torch.float32)(ctypes.byref(arguments))
     return out, [flag != 0 for flag in is_valid.raw]
-
-
-def rms_norm_reference(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:
-    """`rms_norm` in torch, for any shape that `weight` broadcasts against; rounded before the weight."""
-    exact = x.float()
-    factor = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
-    factor.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
-    if x.dtype == torch.float32:
-        torch.mul(x, factor, out=out)
-    else:
-        out.copy_(exact.mul_(factor))
-    return out.mul_(weight)
-
-
-def apply_rope_reference(
-    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor, norm: tuple[torch.Tensor, float] | None
-) -> torch.Tensor:
-    """`apply_rope` in torch, in the dtype of the angles."""
-    heads = (x.clone() if norm is None else rms_norm_reference(x, *norm, torch.empty_like(x))).to(cos.dtype)
-    turned = out if out.dtype == cos.dtype else torch.empty_like(heads)
-    (first, second), (to_first, to_second) = heads.chunk(2, dim=-1), turned.chunk(2, dim=-1)
-    torch.mul(first, cos, out=to_first).addcmul_(second, sin, value=-1)
-    torch.mul(second, cos, out=to_second).addcmul_(first, sin)
-    return turned if turned is out else out.copy_(turned)

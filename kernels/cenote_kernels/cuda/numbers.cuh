@@ -110,7 +110,9 @@ template <> DEVICE void store8<Float32>(float* place, const float* values) {
 template <typename Format> struct Vector16 {
     static const int LANES = 16 / sizeof(typename Format::stored);
     static DEVICE void load(const typename Format::stored* place, float* values) {
-        const Words4 packed = *reinterpret_cast<const Words4*>(place);
+        unpack(*reinterpret_cast<const Words4*>(place), values);
+    }
+    static DEVICE void unpack(const Words4& packed, float* values) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             values[2 * i] = Format::read((u16)(packed.word[i] & 0xFFFFu));
@@ -122,7 +124,9 @@ template <typename Format> struct Vector16 {
 template <> struct Vector16<Float32> {
     static const int LANES = 4;
     static DEVICE void load(const float* place, float* values) {
-        const Words4 packed = *reinterpret_cast<const Words4*>(place);
+        unpack(*reinterpret_cast<const Words4*>(place), values);
+    }
+    static DEVICE void unpack(const Words4& packed, float* values) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) values[i] = __uint_as_float(packed.word[i]);
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from cenote_kernels.cpu.rows import apply_rope, rms_norm
+from cenote_kernels import apply_rope, rms_norm
 from service.model.linear.linear import Product, fuse
 from service.model.linear.products import Products
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     """Of the same modules under the same names."""
 
 Angles = tuple[torch.Tensor, torch.Tensor]
-"""Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`; on a CPU float32."""
+"""Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`; where kernels run float32."""
 
 
 @dataclass(frozen=True, slots=True)

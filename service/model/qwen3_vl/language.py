@@ -13,9 +13,8 @@ import torch
 from torch.nn import functional
 from transformers.modeling_utils import PreTrainedModel
 
-from cenote_kernels import scatter
+from cenote_kernels import kernels_run_on, rms_norm, scatter
 from cenote_kernels.cpu.attention import NO_KEYS_VALUES
-from cenote_kernels.cpu.rows import rms_norm
 from service.model.linear.linear import give_back
 from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.packed.attention import attend, attend_last
@@ -130,7 +129,8 @@ class LanguageModel:
         placement = Placement(segments.groups, segments.beginnings, spread)
         positions = batch.position_ids[:, tokens].to(self.device)
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
-        angle_dtype = torch.float32 if self.device.type == "cpu" else self._dtype
+        is_float32 = self.device.type == "cpu" or kernels_run_on(self.device)
+        angle_dtype = torch.float32 if is_float32 else self._dtype
         cos, sin = (  # the stock module holds each angle twice
             table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
             for table in self.rotary(states, counted)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch.nn import functional
 
-from cenote_kernels.cpu.rows import apply_rope
+from cenote_kernels import apply_rope
 from service.model.linear.linear import MakeProduct, fuse
 from service.model.packed.attention import attend_whole
 

@@ -100,6 +100,7 @@ inline unsigned __float_as_uint(float x) {
     std::memcpy(&bits, &x, 4);
     return bits;
 }
+inline float __fdividef(float x, float y) { return x / y; }
 inline float __shfl_xor_sync(unsigned, float value, int distance) {
     return __uint_as_float(shim::shuffle_xor(__float_as_uint(value), distance));
 }
