@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from transformers.modeling_utils import PreTrainedModel
 
-from cenote_kernels.cpu.rows import rms_norm
+from cenote_kernels import rms_norm
 from service.model.linear.products import TORCHS, Products
 from service.model.packed import varlen_attention
 from service.model.packed.captured import CapturedForwards, Inputs
