@@ -169,38 +169,42 @@ def gate(both: torch.Tensor) -> torch.Tensor:
 
 def _norm_fits(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor) -> bool:
     """True if each row begins at a multiple of 16 bytes, is one long, and is no longer than what a block keeps."""
-    bits = x.data_ptr() | out.data_ptr() | weight.data_ptr()
-    bits |= (x.stride(0) | out.stride(0) | x.shape[1]) * x.itemsize
+    dtype, shape, (row, step), (out_row, out_step) = x.dtype, x.shape, x.stride(), out.stride()
+    num_bytes = shape[1] * dtype.itemsize
+    bits = x.data_ptr() | out.data_ptr() | weight.data_ptr() | (row | out_row) * dtype.itemsize | num_bytes
     return (
         bits % 16 == 0
-        and x.dtype == out.dtype in NAMES
+        and step == out_step == 1
+        and 0 < num_bytes <= NORM_WARPS * WARP_BYTES
+        and dtype == out.dtype in NAMES
+        and shape == out.shape
+        and shape[1:] == weight.shape
         and weight.dtype == torch.float32
-        and x.shape == out.shape
-        and x.shape[1:] == weight.shape
-        and x.stride(1) == out.stride(1) == weight.stride(0) == 1
-        and 0 < x.shape[1] * x.itemsize <= NORM_WARPS * WARP_BYTES
+        and weight.is_contiguous()
     )
 
 
 def _turn_fits(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor, norm: Norm | None) -> bool:
     """True if halves of heads begin at a multiple of four numbers, are one long, and a warp has threads for them."""
-    num_rows, _, head_dim = x.shape
-    bits = x.data_ptr() | out.data_ptr() | (x.stride(0) | x.stride(1) | out.stride(0) | out.stride(1)) * x.itemsize
-    angle_bits = cos.data_ptr() | sin.data_ptr() | cos.stride(0) * 4
+    dtype, shape, angles = x.dtype, x.shape, cos.stride()
+    (row, head, step), (out_row, out_head, out_step) = x.stride(), out.stride()
+    num_rows, _, head_dim = shape
+    bits = x.data_ptr() | out.data_ptr() | (row | head | out_row | out_head) * dtype.itemsize
+    angle_bits = cos.data_ptr() | sin.data_ptr() | angles[0] * 4
     if norm is not None:
-        angle_bits |= norm[0].data_ptr()
-        if norm[0].dtype != torch.float32 or norm[0].shape != x.shape[1:] or not norm[0].is_contiguous():
+        weight = norm[0]
+        angle_bits |= weight.data_ptr()
+        if weight.dtype != torch.float32 or weight.shape != shape[1:] or not weight.is_contiguous():
             return False
     return (
-        bits % (4 * x.itemsize) == angle_bits % 16 == 0
-        and head_dim % 8 == 0
+        bits % (4 * dtype.itemsize) == angle_bits % 16 == head_dim % 8 == 0
+        and step == out_step == angles[2] == 1
         and 0 < head_dim <= MAX_HEAD_DIM
-        and x.dtype == out.dtype in NAMES
+        and dtype == out.dtype in NAMES
+        and shape == out.shape
         and cos.dtype == sin.dtype == torch.float32
-        and x.shape == out.shape
         and cos.shape == sin.shape == (num_rows, 1, head_dim // 2)
-        and cos.stride(0) == sin.stride(0)
-        and x.stride(2) == out.stride(2) == cos.stride(2) == sin.stride(2) == 1
+        and angles == sin.stride()
     )
 
 

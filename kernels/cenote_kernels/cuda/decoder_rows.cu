@@ -48,7 +48,7 @@ DEVICE void norm_rows(
         sum = 0.0f;
         for (int warp = 0; warp < warps; ++warp) sum += parts[group * warps + warp];
     }
-    const float factor = 1.0f / sqrtf(sum / (float)width + epsilon);
+    const float factor = rsqrtf(sum / (float)width + epsilon);
 #pragma unroll
     for (int vector = 0; vector < NORM_VECTORS; ++vector) {
         const int at = (vector * threads + in_group) * Vector::LANES;
@@ -100,6 +100,7 @@ DEVICE void turn_heads(
     typedef typename Quad::Raw Raw;
     const int half = head_dim / 2, pair = (int)threadIdx.x % lanes * 4, groups = (int)blockDim.x / lanes;
     const bool is_inside = pair < half;
+    const float share = 1.0f / (float)head_dim;
     const i64 row = blockIdx.x;
     float c[4] = {0.0f, 0.0f, 0.0f, 0.0f}, s[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     if (is_inside) {
@@ -147,7 +148,7 @@ DEVICE void turn_heads(
             Quad::unpack(raw[turn][0], left);
             Quad::unpack(raw[turn][1], right);
             if (weight) {
-                const float factor = 1.0f / sqrtf(sums[turn] / (float)head_dim + epsilon);
+                const float factor = rsqrtf(sums[turn] * share + epsilon);
                 float weights[2][4];
                 Floats::load(weight + head * head_dim + pair, weights[0]);
                 Floats::load(weight + head * head_dim + half + pair, weights[1]);

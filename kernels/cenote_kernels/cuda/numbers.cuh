@@ -110,7 +110,8 @@ template <> DEVICE void store8<Float32>(float* place, const float* values) {
 template <typename Format> struct Vector16 {
     static const int LANES = 16 / sizeof(typename Format::stored);
     static DEVICE void load(const typename Format::stored* place, float* values) {
-        unpack(*reinterpret_cast<const Words4*>(place), values);
+        const Words4 packed = *reinterpret_cast<const Words4*>(place);
+        unpack(packed, values);
     }
     static DEVICE void unpack(const Words4& packed, float* values) {
 #pragma unroll
@@ -124,7 +125,8 @@ template <typename Format> struct Vector16 {
 template <> struct Vector16<Float32> {
     static const int LANES = 4;
     static DEVICE void load(const float* place, float* values) {
-        unpack(*reinterpret_cast<const Words4*>(place), values);
+        const Words4 packed = *reinterpret_cast<const Words4*>(place);
+        unpack(packed, values);
     }
     static DEVICE void unpack(const Words4& packed, float* values) {
 #pragma unroll

@@ -18,6 +18,7 @@
 #define __global__
 #define __launch_bounds__(threads)
 #define __shared__ static
+#define rsqrtf(x) (1.0f / sqrtf(x))
 #define DYNAMIC_SHARED(type, name) type* name = reinterpret_cast<type*>(shim::dynamic_shared())
 
 namespace shim {
