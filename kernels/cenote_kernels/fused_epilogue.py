@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from cenote_kernels.launch import MAX_SHARED_BYTES, Call, Launch, on_device
+from cenote_kernels.launch import Call, Launch, on_device
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.patchify import NAMES
 from cenote_kernels.vector_ops import (
@@ -37,7 +37,11 @@ FORMATS: dict[NumberFormat, tuple[torch.dtype, int]] = {
 }
 """Dtype on the host, and components in a word of 4 bytes. The order is that of the bits in epilogue.cu."""
 BITS = {kind: 1 << place for place, kind in enumerate(FORMATS)}
-MODES: dict[PoolingMode, int] = {"last_token": 0, "mean": 1, "cls": 2}
+MODES: tuple[PoolingMode, ...] = ("last_token", "mean", "cls")
+COLUMNS = 16
+"""Of a row, that one thread holds; as in epilogue.cu."""
+MAX_THREADS = 768
+"""Of a block; as in epilogue.cu."""
 JOB = np.dtype(
     [
         *((name, "<i8") for name in ("start", "end", "out", "ranges")),
@@ -71,10 +75,10 @@ class OutputSpec(Protocol):
 
 
 def fits(hidden: torch.Tensor) -> bool:
-    """True if the kernel can take these hidden states: whole vectors of 16 bytes, a row that shared memory holds."""
+    """True if the kernel can take these hidden states: whole vectors of 16 bytes, a row that one block holds."""
     width = hidden.shape[1]
     whole = hidden.is_contiguous() and width * hidden.itemsize % 16 == 0 and hidden.data_ptr() % 16 == 0
-    return whole and hidden.dtype in FLOATS and _padded(width) * 4 <= MAX_SHARED_BYTES
+    return whole and hidden.dtype in FLOATS and width <= MAX_THREADS * COLUMNS
 
 
 def fused_epilogue(
@@ -94,13 +98,15 @@ def fused_epilogue(
         formats = sum(BITS[kind] for kind in set(one.output_dtypes))
         bound = INT8_RANGE_SIGMAS / math.sqrt(one.dimensions)
         place = places.get(one.dimensions, -1)
-        jobs[index] = (*bounds[index : index + 2], num_bytes, place, one.dimensions, formats, one.normalize, bound)
+        start, end = bounds[index : index + 2]
+        tokens = (end - 1, end) if mode == "last_token" else (start, end)
+        jobs[index] = (*tokens, num_bytes, place, one.dimensions, formats, one.normalize, bound)
         num_bytes += sum(_slot_bytes(kind, one.dimensions) for kind in set(one.output_dtypes))
     out = torch.empty(num_bytes + len(outputs), dtype=torch.uint8, device=hidden.device)
     given = hidden, ctypes.c_int32(hidden.shape[1]), torch.from_numpy(jobs.view(np.uint8)).to(hidden.device), flat
-    shared_bytes = 4 * max(_padded(one.dimensions) for one in outputs)
-    arguments = (*given, out, out[num_bytes:], ctypes.c_int32(MODES[mode]))
-    launch(Call("epilogue", f"epilogue_{NAMES[hidden.dtype]}", (len(outputs), 1), 256, arguments, shared_bytes))
+    entry = f"epilogue_{'mean' if mode == 'mean' else 'one'}_{NAMES[hidden.dtype]}"
+    threads = -(-hidden.shape[1] // (32 * COLUMNS)) * 32  # by the model, not the batch: the order of sums depends on it
+    launch(Call("epilogue", entry, (len(outputs), 1), threads, (*given, out, out[num_bytes:])))
     return _split(out.cpu(), num_bytes, jobs["out"].tolist(), outputs)
 
 
@@ -126,10 +132,6 @@ def as_tensor(row: memoryview, kind: NumberFormat) -> torch.Tensor:
 
 def _slot_bytes(kind: NumberFormat, dimensions: int) -> int:
     return -(-dimensions // (FORMATS[kind][1] * 4)) * 16
-
-
-def _padded(dimensions: int) -> int:
-    return -(-dimensions // 32) * 32
 
 
 def _flat_ranges(
@@ -194,9 +196,9 @@ def _packed(seed: int, requests: int, longest: int, width: int, dtype: torch.dty
 
 
 def _sample(seed: int) -> dict[str, Any]:
-    """Every mode, dtype and format, whole and cut, narrower and wider than a block's threads reach at once."""
+    """Every mode, dtype and format, whole and cut, of one warp and of several."""
     width, dimensions = ((256, 256), (256, 40), (2560, 2560), (2560, 1000))[seed % 4]
-    wanted = {"mode": tuple(MODES)[seed % 3], "dimensions": dimensions, "kind": tuple(FORMATS)[seed % 7]}
+    wanted = {"mode": MODES[seed % 3], "dimensions": dimensions, "kind": tuple(FORMATS)[seed % 7]}
     return {**_packed(seed, 5, 9, width, FLOATS[seed // 3 % 3]), **wanted, "normalize": seed % 5 != 4 or seed % 7 > 2}
 
 

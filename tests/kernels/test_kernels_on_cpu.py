@@ -67,6 +67,14 @@ def test_resize_is_its_reference_over_random_sizes(launch: OnCpu) -> None:
     assert True in spans
 
 
+DIVIDE = """
+#include "epilogue.cu"
+KERNEL(32) divide_all(float* rows, const float* divisors) {
+    if (threadIdx.x == 0) divide(rows + 16 * blockIdx.x, divisors[blockIdx.x]);
+}
+"""
+
+
 def wishes(seed: int) -> Iterator[OutputSpec]:
     draw = random.Random(seed)
     for _ in range(5):
@@ -121,18 +129,34 @@ def test_what_is_not_valid_is_no_row(launch: OnCpu) -> None:
 
 
 def test_a_row_does_not_depend_on_its_neighbors(launch: OnCpu) -> None:
-    hidden, bounds = packed(torch.bfloat16, width=HIDDEN)
-    together = tensors(fused_epilogue(hidden, bounds, [output(HIDDEN)] * 5, "mean", launch=launch))
-    for index in range(5):
+    """Nor on what they ask for: a block has as many threads as the model needs, and sums go in one order."""
+    hidden, bounds = packed(torch.bfloat16, width=1024)
+    asked = [output(dimensions) for dimensions in (1024, 40, 600, 1024, 40)]
+    together = tensors(fused_epilogue(hidden, bounds, asked, "mean", launch=launch))
+    for index, one in enumerate(asked):
         alone = hidden[bounds[index] : bounds[index + 1]].clone()
-        (row,) = tensors(fused_epilogue(alone, torch.tensor([0, len(alone)]), [output(HIDDEN)], "mean", launch=launch))
+        (row,) = tensors(fused_epilogue(alone, torch.tensor([0, len(alone)]), [one], "mean", launch=launch))
         assert torch.equal(row["float32"], together[index]["float32"])
+    assert {call.threads for call in launch.calls} == {64}
+
+
+def test_a_product_with_one_correction_is_the_division() -> None:
+    divide = build(DIVIDE, ["divide_all"]).launch_divide_all
+    draw = torch.Generator().manual_seed(3)
+    divisors = torch.rand(2000, 1, generator=draw).add(1).ldexp(torch.randint(-74, 64, (2000, 1), generator=draw))
+    rows = (torch.rand(2000, 16, generator=draw) * 2 - 1) * divisors
+    counts = torch.arange(1, 2001, dtype=torch.float32)[:, None]
+    for found, by in ((rows, divisors), (rows.clone(), counts)):
+        want = found / by
+        assert OnCpu().run(divide, Call("", "", (2000, 1), 32, (found, by))) == 0
+        assert torch.equal(found, want)
 
 
 def test_what_the_epilogue_kernel_cannot_take_is_left_to_the_references() -> None:
     assert fits(torch.zeros(2, 2048, dtype=torch.bfloat16))
     assert not fits(torch.zeros(2, 2044, dtype=torch.bfloat16))  # rows begin at odd places
-    assert not fits(torch.zeros(2, 16384))  # a row that shared memory does not hold
+    assert fits(torch.zeros(2, 12288))
+    assert not fits(torch.zeros(2, 12292))  # a row that a block does not hold
     assert not fits(torch.zeros(4, 64)[:, :32])
 
 

@@ -15,7 +15,8 @@ typedef long long i64;
 #define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
 
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+/// Threads of a block at most and, where a number follows, how many such blocks a processor must have room for.
+#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 
 struct alignas(16) Words4 {
     u32 word[4];
@@ -89,6 +90,37 @@ template <> DEVICE u32 pack2<Float16>(float low, float high) {
 }
 #endif
 
+/// Four numbers side by side, as they lie in memory and as floats.
+template <typename Format> struct Vector4 {
+    typedef Words2 Words;
+    static DEVICE void read(const Words2& packed, float* values) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            values[2 * i] = Format::read((u16)(packed.word[i] & 0xFFFFu));
+            values[2 * i + 1] = Format::read((u16)(packed.word[i] >> 16));
+        }
+    }
+    static DEVICE Words2 write(const float* values) {
+        Words2 packed;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) packed.word[i] = pack2<Format>(values[2 * i], values[2 * i + 1]);
+        return packed;
+    }
+};
+template <> struct Vector4<Float32> {
+    typedef Words4 Words;
+    static DEVICE void read(const Words4& packed, float* values) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[i] = __uint_as_float(packed.word[i]);
+    }
+    static DEVICE Words4 write(const float* values) {
+        Words4 packed;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) packed.word[i] = __float_as_uint(values[i]);
+        return packed;
+    }
+};
+
 /// Eight floats in a row of `Format`, at a place that is aligned to 16 bytes.
 template <typename Format> DEVICE void store8(typename Format::stored* place, const float* values) {
     Words4 packed;
@@ -97,13 +129,8 @@ template <typename Format> DEVICE void store8(typename Format::stored* place, co
     *reinterpret_cast<Words4*>(place) = packed;
 }
 template <> DEVICE void store8<Float32>(float* place, const float* values) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        Words4 packed;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) packed.word[i] = __float_as_uint(values[4 * half + i]);
-        reinterpret_cast<Words4*>(place)[half] = packed;
-    }
+    reinterpret_cast<Words4*>(place)[0] = Vector4<Float32>::write(values);
+    reinterpret_cast<Words4*>(place)[1] = Vector4<Float32>::write(values + 4);
 }
 
 /// What 16 bytes hold, as floats. `LANES` of them.

@@ -16,7 +16,7 @@
 
 #define DEVICE inline
 #define __global__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 #define rsqrtf(x) (1.0f / sqrtf(x))
 #define DYNAMIC_SHARED(type, name) type* name = reinterpret_cast<type*>(shim::dynamic_shared())
@@ -105,6 +105,7 @@ inline float __fdividef(float x, float y) { return x / y; }
 inline float __shfl_xor_sync(unsigned, float value, int distance) {
     return __uint_as_float(shim::shuffle_xor(__float_as_uint(value), distance));
 }
+inline unsigned __shfl_xor_sync(unsigned, unsigned value, int distance) { return shim::shuffle_xor(value, distance); }
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     const uint64_t both = (uint64_t)high << 32 | low;
     unsigned out = 0;
