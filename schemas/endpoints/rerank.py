@@ -41,8 +41,8 @@ CutDirection = Literal["left", "right", "Left", "Right"]
 """The end of a text that is cut off, in TEI's words; its releases differ in the first letter."""
 
 IgnoredChunks = Annotated[
-    Annotated[int, Meta(ge=1, le=MAX_INT32)] | None,
-    Meta(description="Accepted and ignored: documents are not divided.", examples=[10]),
+    Annotated[int, Meta(ge=0, le=MAX_INT32)] | None,
+    Meta(description="Of SiliconFlow's and Cohere's requests; ignored: documents are not divided.", examples=[10]),
 ]
 
 
@@ -53,6 +53,7 @@ class RerankRequest(CohereRerankRequest, frozen=True, kw_only=True):
     truncate_prompt_tokens: CutPromptTokensField = None
     truncation_side: TruncationSideField = None
     max_chunks_per_doc: IgnoredChunks = None
+    overlap_tokens: IgnoredChunks = None
     user: UserField = None
 
 
@@ -106,6 +107,7 @@ class AnyRerankRequest(Wire, frozen=True, kw_only=True):
     part_order: PartOrderField = None
     rank_fields: RankFieldsField = None
     max_chunks_per_doc: IgnoredChunks = None
+    overlap_tokens: IgnoredChunks = None
     priority: PriorityField = None
     user: UserField = None
 

@@ -16,14 +16,17 @@ _ONLY_WITH_TEXTS = ("return_text", "truncate", "truncation_direction")
 _TOGETHER = ("text", "image", "video")
 
 
-def check_rerank_request(request: RerankRequest | CohereRerankRequest) -> None:
-    """Check a request of `POST /v1/rerank` or `/v2/rerank`.
+def check_rerank_request(request: RerankRequest | CohereRerankRequest, documents_name: str = "documents") -> None:
+    """Check a request of `POST /v1/rerank`, `/v2/rerank` or `/v1/ranking`.
+
+    Args:
+        documents_name: of the field that has the documents, for errors.
 
     Raises:
         RuleError: with `missing_input` or `conflicting_input`.
     """
     _check_item(request.query, "query")
-    _check_items(request.documents, "documents")
+    _check_items(request.documents, documents_name)
     _check_rank_fields(request.rank_fields or [])
     _check_raw(request)
 

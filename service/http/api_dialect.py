@@ -23,6 +23,7 @@ DIALECTS: dict[str, Dialect] = {
     "/rerank": "cohere",
     "/embed": "cohere",
     "/embed_sparse": "cohere",
+    "/v1/ranking": "openai",
     "/v1/score": "openai",
     "/score": "openai",
     "/v1/tokenize": "cohere",
@@ -46,8 +47,8 @@ _OTHER_ROUTES = (
         "this server generates no text; /v1/embeddings gives vectors, /v1/rerank scores",
     ),
     (
-        re.compile(r"\A/(v1/)?(ranking|retrieval|predict|classify)\b"),
-        "did you mean /v1/rerank? It scores documents against a query, and takes `passages` too",
+        re.compile(r"\A/(v1/)?(retrieval|predict|classify)\b"),
+        "did you mean /v1/rerank? It scores documents against a query, and /v1/ranking takes NIM's `passages`",
     ),
     (
         re.compile(r"\A/openai\b"),

@@ -217,7 +217,7 @@ NAMED = (
     _list_of("ElasticInput", ElasticInput, "ElasticEntry"),
     _list_of("VllmInput", VllmInput, "MessageOrConversation"),
     Named("OtherOptions", OtherOptions, "Options of another server, by name."),
-    Named("NimTruncate", NimTruncate, "Treatment of a pair that is too long."),
+    Named("NimTruncate", NimTruncate, "Treatment of a pair that is too long.", in_sdk=False),
     Named(
         "KeepAlive",
         KeepAlive,

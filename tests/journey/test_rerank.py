@@ -76,6 +76,18 @@ def test_equal_scores_keep_the_order_of_the_request_and_top_n_bounds_the_answer(
     assert results(server, "/v1/rerank", query=QUERY, documents=TEXTS, top_n=99) == whole
 
 
+def test_nims_route_gives_the_same_scores_best_first(server: LiveServer) -> None:
+    whole = results(server, "/v1/rerank", query=QUERY, documents=TEXTS)
+    asked = {"query": {"text": QUERY}, "passages": [{"text": text} for text in TEXTS], "truncate": "END"}
+    answer = server.ask("/v1/ranking", asked).json()
+    assert [(one["index"], one["logit"]) for one in answer["rankings"]] == [
+        (one["index"], one["relevance_score"]) for one in whole
+    ]
+    assert answer["usage"]["num_inputs"] == len(TEXTS)
+    assert server.ask("/v1/ranking", asked | {"top_n": 2}).json()["rankings"] == answer["rankings"][:2]
+    assert results(server, "/v1/rerank", **asked, top_n=2) == whole[:2]
+
+
 def test_a_document_that_comes_twice_is_computed_once(server: LiveServer) -> None:
     body = server.ask("/v1/rerank", {"query": "what is new here", "documents": ["never seen before"] * 3}).json()
     details = body["usage"]["prompt_tokens_details"]

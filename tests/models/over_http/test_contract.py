@@ -133,6 +133,26 @@ def test_every_number_format_holds_the_same_vectors_of_tokens(running: Running) 
         assert np.array_equal(np.array(found["multi_int8"][index]), np.array(found["multi_uint8"][index]) - 128)
 
 
+@of("colqwen2", "colbert", "bge-m3")
+def test_vllms_pooling_gives_the_same_vectors_of_tokens(running: Running) -> None:
+    """`token_embed`, which a model without dense vectors need not be told."""
+    texts, server = FEW[:6], running.server
+    want = running.embed({"texts": texts, "embedding_types": ["multi_float"], "input_type": "search_document"})
+    asked = {"input": texts, "task": "token_embed", "truncate_prompt_tokens": -1}
+    answer = server.ask("/pooling", asked).json()["data"]
+    assert [(one["object"], one["index"]) for one in answer] == [("pooling", index) for index in range(len(texts))]
+    found = running.numbers([one["data"] for one in answer], "multi_float")
+    assert near(found, running.numbers(want["embeddings"]["multi_float"], "multi_float"))
+    encoded = server.ask("/pooling", asked | {"encoding_format": "base64"}).json()["data"]
+    for one, other in zip(encoded, found, strict=True):
+        assert near([np.frombuffer(base64.b64decode(one["data"]), "<f4").reshape(other.shape)], [other])
+    has_dense = "dense" in running.card["outputs"]
+    (untold,) = server.ask("/pooling", {"input": texts[:1]}).json()["data"]
+    assert np.ndim(untold["data"]) == (1 if has_dense else 2)
+    if not has_dense:
+        assert is_said(refusal(server, "/pooling", {"input": "a", "task": "embed"}), "invalid_request", "task", "")
+
+
 @of("colqwen2", "colmodernvbert", "colpali adapter", "gme", "clip", "siglip2-naflex", "dinov2", "dinov3")
 def test_an_image_that_comes_twice_is_encoded_once_and_its_features_stand_in_for_it(running: Running) -> None:
     page, server = image(91, 140, 90), running.server

@@ -78,6 +78,12 @@ def test_raw_scores_are_the_official_logits(reranker: LiveServer, case: dict[str
     for raw in ({"raw_scores": True}, {"use_activation": False}):
         got = in_order(reranker.ask("/v1/rerank", asked(case) | raw).json()["results"])
         np.testing.assert_allclose(got, case["logits"], rtol=0, atol=TOLERANCE)
+    body = asked(case)
+    if "instruction" not in body:
+        nim = {"query": body["query"], "passages": body["documents"], "truncate": "END"}
+        rankings = reranker.ask("/v1/ranking", nim).json()["rankings"]
+        found = [one["logit"] for one in sorted(rankings, key=lambda one: one["index"])]
+        np.testing.assert_allclose(found, case["logits"], rtol=0, atol=TOLERANCE)
 
 
 def test_pairs_are_scored_each_with_its_own_query(reranker: LiveServer) -> None:

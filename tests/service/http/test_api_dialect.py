@@ -50,7 +50,7 @@ def test_vllms_other_route_gets_a_hint_to_ours(path: str) -> None:
         ("/api/chat", "/v1/embeddings"),
         ("/api/generate", "/v1/embeddings"),
         ("/predict", "/v1/rerank"),
-        ("/v1/ranking", "/v1/rerank"),
+        ("/ranking", "/v1/ranking"),
         ("/v1/pooling", "/pooling"),
         ("/v1/chat/completions", "generates no text"),
         ("/v1/completions", "generates no text"),
