@@ -1,6 +1,7 @@
 """Shared by the tests of every client: the live server, a relay before it, and no way out of this machine.
 
-Run by `tests/clients/run.py`, once in each client's environment, with the server's address in `CENOTE_TEST_URL`.
+Run by `tests/clients/run.py`, once in each client's environment, with the server's address in `CENOTE_TEST_URL`, and
+that of a server of text models in `CENOTE_TEST_TEXTS_URL`.
 """
 
 import os
@@ -46,6 +47,12 @@ def _no_outside_host() -> Iterator[None]:
 def plain() -> Plain:
     """The server, asked without a client."""
     return Plain(os.environ["CENOTE_TEST_URL"])
+
+
+@pytest.fixture(scope="session")
+def texts() -> Plain:
+    """The server of text models: `MINILM` and `LATE`."""
+    return Plain(os.environ["CENOTE_TEST_TEXTS_URL"])
 
 
 @pytest.fixture

@@ -17,6 +17,11 @@ SAMPLES = Path(__file__).parents[2] / "service" / "model" / "builtin" / "samples
 
 MODEL = "builtin"
 DIMENSIONS = 256
+MINILM, OPENAI, LATE = "all-MiniLM-L6-v2", "text-embedding-3-small", "late"
+"""Models of the second server: of texts up to 256 tokens, longer ones are cut, and its name for clients that know
+OpenAI's models alone; and one with a vector for each token."""
+LONG_TEXTS = [f"chunk {num}: " + "a sentence that goes on and on. " * num for num in (0, 5, 60, 250)]
+"""The last two are over 256 tokens."""
 QUERY = "Retrieve images or text relevant to the user's query."
 """The instruction of `search_query`."""
 
@@ -57,6 +62,13 @@ class Plain:
         status, answer = self.post(path, body)
         assert status >= 400, answer
         return str(answer["error"]["message"])
+
+
+def assert_cut(got: Any, texts: Plain) -> None:
+    """The vectors are those of `LONG_TEXTS` cut at the model's limit; without the setting they would be refused."""
+    body = {"model": MINILM, "input": LONG_TEXTS}
+    assert_same(got, texts.vectors(body | {"truncate_prompt_tokens": -1}))
+    assert "tokens" in texts.message("/v1/embeddings", body | {"truncate": "NONE"})
 
 
 def assert_ranked(got: list[tuple[int, float]], plain: Plain, top_n: int | None = None, **how: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs every client's tests against one live server, each in an environment of its own (`make clients`).
+"""Runs every client's tests against two live servers, each in an environment of its own (`make clients`).
 
 In: the folders beside this file; each `requirements*.txt` or `package.json` in one is an environment in which the
 folder's tests run. Out: what failed, a table, and `N passed, N failed`. Environments are kept under `.clients/` for as
@@ -15,11 +15,13 @@ import time
 import xml.etree.ElementTree as ET
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.plain import SAMPLES
+from tests.clients.plain import LATE, MINILM, OPENAI, SAMPLES
 from tests.conftest import ROOT, LiveServer
+from tests.models.late.colberts import pylate
 
 HERE = ROOT / "tests" / "clients"
 PLACE = ROOT / ".clients"
@@ -39,6 +41,15 @@ OFFLINE = {
 """No telemetry and no downloads; tests/clients/conftest.py fails whatever tries all the same."""
 ON_TOP_OF_OURS = ("mteb",)
 """Environments that also see the project's packages: torch need not be installed twice."""
+TEXT_MODELS = """
+[models.{minilm}]
+model = "sentence-transformers/{minilm}"
+served-name = ["{openai}"]
+truncate-long-texts = "end"
+
+[models.{late}]
+model = "{folder}"
+"""
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 """The rest of this environment stays away: it may hold keys and addresses of the real services."""
 
@@ -77,11 +88,12 @@ class Environment(ABC):
         stamp.write_text(wanted)
         return ""
 
-    def run_tests(self, url: str) -> None:
+    def run_tests(self, url: str, texts_url: str) -> None:
         """Run its tests; what they found is in `report`."""
         self.report.unlink(missing_ok=True)
         kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        environ = kept | OFFLINE | {"CENOTE_TEST_URL": url, "HOME": str(self.folder)}
+        urls = {"CENOTE_TEST_URL": url, "CENOTE_TEST_TEXTS_URL": texts_url}
+        environ = kept | OFFLINE | urls | {"HOME": str(self.folder)}
         try:
             self._test(environ)
         except subprocess.TimeoutExpired:
@@ -171,18 +183,30 @@ def main() -> int:
     PLACE.mkdir(exist_ok=True)
     chosen = environments(sys.argv[1:])
     started_s = time.monotonic()
+    servers: list[LiveServer] = []
     with ThreadPoolExecutor(NUM_INSTALLS) as pool:
         troubles = dict(zip(chosen, pool.map(lambda each: each.install(), chosen), strict=True))
     print(f"{len(chosen)} environments ready after {time.monotonic() - started_s:.0f} s", flush=True)
-    server = LiveServer(PLACE / "server.log").wait_until_ready()
-    try:
+    with ExitStack() as stack:
+        for name, flags in {"server": (), "texts": text_models()}.items():
+            server = LiveServer(PLACE / f"{name}.log", *flags)
+            stack.callback(server.stop)
+            servers.append(server)
+        urls = [server.wait_until_ready().url for server in servers]
         for environment in chosen:
             print(f"\n{environment.name}", troubles[environment], flush=True)
             if not troubles[environment]:
-                environment.run_tests(server.url)
-    finally:
-        server.stop()
+                environment.run_tests(*urls)
     return close(chosen, troubles)
+
+
+def text_models() -> tuple[str, str]:
+    """Flags of a server of texts: one model whose longer texts are cut, and one with a vector for each token."""
+    if not (late := PLACE / LATE).exists():
+        pylate("bert", late)
+    config = PLACE / "texts.toml"
+    config.write_text(TEXT_MODELS.format(minilm=MINILM, openai=OPENAI, late=LATE, folder=late))
+    return "--config", str(config)
 
 
 def close(chosen: list[Environment], troubles: dict[Environment, str]) -> int:

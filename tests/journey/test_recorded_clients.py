@@ -4,7 +4,6 @@ Bodies and headers are written from each product's own source. Clients that can 
 tests/clients.
 """
 
-import base64
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -29,10 +28,6 @@ Vectors = list[list[float]]
 def v1_vectors(answer: dict[str, Any]) -> Vectors:
     """In the order of the answer: several of these clients never look at `index`."""
     return [entry["embedding"] for entry in answer["data"]]
-
-
-def base64_vectors(answer: dict[str, Any]) -> Vectors:
-    return [np.frombuffer(base64.b64decode(entry["embedding"]), "<f4").tolist() for entry in answer["data"]]
 
 
 def v2_vectors(answer: dict[str, Any]) -> Vectors:
@@ -84,10 +79,6 @@ RECORDED = (
              {"Authorization": "Bearer unused", "Content-Type": "application/json; charset=UTF-8"}),
     Recorded("pgai", V1, {"input": TEXTS, "model": MODEL, "encoding_format": "float", "user": "me", "dimensions": 128},
              {"input": TEXTS}),
-    Recorded("RAGFlow's class for OpenAI-compatible servers", V1,
-             {"input": TEXTS, "model": MODEL, "encoding_format": "float", "drop_params": True}, {"input": TEXTS}),
-    Recorded("LightRAG's openai_embed", V1, {"input": TEXTS, "model": MODEL, "encoding_format": "base64"},
-             {"input": TEXTS}, read=base64_vectors),
     Recorded("a client of vLLM's /pooling", "/pooling", {"input": TEXTS, "model": MODEL, "task": "embed"},
              {"input": TEXTS}, read=lambda answer: [entry["data"] for entry in answer["data"]]),
     Recorded("Spring AI, whose HTTP client sends chunks", V1,

@@ -6,7 +6,7 @@ from chromadb.config import Settings
 from chromadb.utils.embedding_functions import CohereEmbeddingFunction, OpenAIEmbeddingFunction
 
 from tests.clients.client_page import page_client
-from tests.clients.plain import MODEL, TEXTS, Plain, assert_same, numbered_texts
+from tests.clients.plain import LONG_TEXTS, MINILM, MODEL, TEXTS, Plain, assert_cut, assert_same, numbered_texts
 from tests.clients.relay import Relay
 
 
@@ -33,6 +33,16 @@ def test_a_collection_finds_each_text_nearest_to_itself(plain: Plain) -> None:
     found = collection.query(query_texts=texts, n_results=1)
     assert [ids[0] for ids in found["ids"]] == [str(i) for i in range(len(texts))]
     assert max(distances[0] for distances in found["distances"]) < 1e-5
+
+
+def test_texts_over_the_limit_are_added_where_the_server_cuts_them(texts: Plain) -> None:
+    embed = OpenAIEmbeddingFunction(model_name=MINILM, api_base=f"{texts.url}/v1", api_key="unused")
+    collection = chromadb.EphemeralClient(Settings(anonymized_telemetry=False)).create_collection(
+        "long", embedding_function=embed
+    )
+    ids = [str(i) for i in range(len(LONG_TEXTS))]
+    collection.add(ids=ids, documents=LONG_TEXTS)
+    assert_cut(collection.get(ids=ids, include=["embeddings"])["embeddings"], texts)
 
 
 def test_a_full_queue_is_waited_for(relay: Relay, plain: Plain) -> None:

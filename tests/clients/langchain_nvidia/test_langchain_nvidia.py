@@ -1,12 +1,20 @@
-"""LangChain's embeddings for NVIDIA NIM: the base URL with `/v1`. It always sends `input_type` and `truncate`."""
+"""LangChain's embeddings and reranker for NVIDIA NIM: the base URL with `/v1`.
 
+Embeddings always have `input_type` and `truncate`; the reranker asks `/v1/ranking`.
+"""
+
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_nvidia_ai_endpoints import NVIDIAEmbeddings
+from langchain_core.documents import Document
+from langchain_nvidia_ai_endpoints import NVIDIAEmbeddings, NVIDIARerank
 
+from tests.clients.client_page import page_client
 from tests.clients.contract import AsksAtOnce, Instructs, ShortensVectors, SplitsTexts
-from tests.clients.plain import MODEL, TEXTS, Plain, assert_same
+from tests.clients.plain import CANDIDATES, LOOKED_FOR, MODEL, TEXTS, Plain, assert_ranked, assert_same, image
+from tests.clients.relay import Relay
 
 
 def embeddings_of(url: str, **more: Any) -> NVIDIAEmbeddings:
@@ -43,3 +51,32 @@ def test_a_long_text_is_refused_or_cut_as_truncate_says(plain: Plain) -> None:
         embeddings_of(plain.url).embed_documents([long])
     (vector,) = embeddings_of(plain.url, truncate="END").embed_documents([long])
     assert len(vector) > 0
+
+
+def ranking(documents: Sequence[Document]) -> list[tuple[int, float]]:
+    return [(int(one.id or ""), one.metadata["relevance_score"]) for one in documents]
+
+
+@pytest.mark.parametrize("top_n", [2, len(CANDIDATES)])
+def test_the_pages_line_ranks(top_n: int, relay: Relay, plain: Plain) -> None:
+    rank = page_client("langchain-nvidia-ai-endpoints for reranking", relay.url, NVIDIARerank=NVIDIARerank)
+    rank.top_n = top_n
+    documents = [Document(id=str(i), page_content=text) for i, text in enumerate(CANDIDATES)]
+    assert_ranked(ranking(rank.compress_documents(documents, LOOKED_FOR)), plain, top_n=top_n)
+    assert [sent.path for sent in relay.sent] == ["/v1/ranking"]
+    assert_ranked(ranking(asyncio.run(rank.acompress_documents(documents, LOOKED_FOR))), plain, top_n=top_n)
+
+
+def test_a_document_may_have_an_image(plain: Plain) -> None:
+    rank = NVIDIARerank(model=MODEL, base_url=f"{plain.url}/v1", api_key="unused", truncate="END")
+    documents = [
+        Document(id="0", page_content="two green triangles"),
+        Document(id="1", page_content="a drawing", metadata={"image": image()}),
+    ]
+    items = ["two green triangles", {"text": "a drawing", "image": image()}]
+    status, scored = plain.post("/score", {"queries": LOOKED_FOR, "documents": items})
+    assert status == 200
+    want = sorted(((i, one["score"]) for i, one in enumerate(scored["data"])), key=lambda one: -one[1])
+    got = ranking(rank.compress_documents(documents, LOOKED_FOR))
+    assert [i for i, _ in got] == [i for i, _ in want]
+    assert [score for _, score in got] == pytest.approx([score for _, score in want], abs=1e-6)
