@@ -202,8 +202,8 @@ def main() -> int:
 
 def text_models() -> tuple[str, str]:
     """Flags of a server of texts: one model whose longer texts are cut, and one with a vector for each token."""
-    if not (late := PLACE / LATE).exists():
-        pylate("bert", late)
+    shutil.rmtree(late := PLACE / LATE, ignore_errors=True)
+    pylate("bert", late)
     config = PLACE / "texts.toml"
     config.write_text(TEXT_MODELS.format(minilm=MINILM, openai=OPENAI, late=LATE, folder=late))
     return "--config", str(config)

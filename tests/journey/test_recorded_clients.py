@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import LiveServer, image, image_part
+from tests.conftest import LiveServer, image, image_part, text_part
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 MODEL = "builtin"
@@ -52,6 +52,17 @@ class Recorded:
         return iter((raw[:10], raw[10:])) if self.is_chunked else raw
 
 
+def dify_chat(content: list[Any]) -> dict[str, Any]:
+    """Of langgenius/dify-official-plugins at 080687b, models/openai_api_compatible/models/text_embedding."""
+    messages = [
+        {"role": "system", "content": [text_part("Represent the user's input.")]},
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": [text_part("")]},
+    ]
+    how = {"encoding_format": "float", "continue_final_message": True, "add_special_tokens": True}
+    return {"messages": messages, "model": MODEL, **how}
+
+
 JPEG_SAID_TO_BE_PNG = image(31, kind="JPEG").replace("image/jpeg", "image/png")
 
 RECORDED = (
@@ -68,6 +79,9 @@ RECORDED = (
              {"inputs": [{"content": [image_part(image(31, kind="JPEG"))]}]}, read=v2_vectors),
     Recorded("Dify's check of a new model", V1, {"input": "ping", "model": MODEL}, {"input": "ping"}),
     Recorded("Dify", V1, {"input": ["x"], "model": MODEL, "encoding_format": "float", "user": "5f3c"}, {"input": "x"}),
+    *(Recorded(f"Dify's plugin, an image{name}", V1, dify_chat([image_part(image(31)), text_part(text)]),
+               {"inputs": [{"content": [image_part(image(31)), text_part(text)]}]})
+      for name, text in (("", ""), (" and a text", "red"))),
     Recorded("Open WebUI", V1, {"input": TEXTS, "model": MODEL}, {"input": TEXTS},
              GO_JSON | {"X-OpenWebUI-User-Name": "Ada%20L", "X-OpenWebUI-User-Id": "1", "X-OpenWebUI-User-Role": "user",
                         "X-OpenWebUI-User-Email": "ada@example.com", "X-OpenWebUI-Chat-Id": "2"}),

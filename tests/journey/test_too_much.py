@@ -36,6 +36,7 @@ TEXTS: dict[str, Callable[[list[str]], tuple[str, dict[str, Any]]]] = {
     "v1 rerank": lambda texts: ("/v1/rerank", {"query": "a", "documents": texts}),
     "v2 rerank": lambda texts: ("/v2/rerank", {"query": "a", "documents": texts}),
     "rerank": lambda texts: ("/rerank", {"query": "a", "texts": texts}),
+    "ranking": lambda texts: ("/v1/ranking", {"query": "a", "passages": texts}),
     "score": lambda texts: ("/score", {"queries": texts, "documents": texts}),
     "v1 score": lambda texts: ("/v1/score", {"queries": "a", "documents": texts}),
 }

@@ -51,6 +51,7 @@ SCORED = [
     *scored("/v2/rerank", "query", "documents", several=True),
     *scored("/rerank", "query", "documents", several=True),
     *scored("/rerank", "query", "texts", several=True),
+    *scored("/v1/ranking", "query", "passages", several=True),
     *(
         place
         for one, other in (("queries", "documents"), ("text_1", "text_2"), ("data_1", "data_2"))
@@ -101,6 +102,7 @@ LISTS = [
     *(Place(path, "documents", lambda value: {"query": "a", "documents": value}) for path in ("/v1/rerank", "/rerank")),
     Place("/v2/rerank", "documents", lambda value: {"query": "a", "documents": value}),
     Place("/rerank", "texts", lambda value: {"query": "a", "texts": value}),
+    Place("/v1/ranking", "passages", lambda value: {"query": "a", "passages": value}),
     *(
         Place(path, names[side], lambda value, names=names, side=side: {names[side]: value, names[1 - side]: "a"})
         for path in ("/score", "/v1/score")
@@ -201,6 +203,7 @@ GOOD: Mapping[str, dict[str, Any]] = {
     "/v1/rerank": {"query": "a", "documents": ["b"]},
     "/v2/rerank": {"query": "a", "documents": ["b"]},
     "/rerank": {"query": "a", "texts": ["b"]},
+    "/v1/ranking": {"query": "a", "passages": ["b"]},
     "/score": {"queries": "a", "documents": ["b"]},
     "/v1/score": {"text_1": "a", "text_2": "b"},
 }
