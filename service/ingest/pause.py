@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,8 @@ MAX_TOLD_S = 600.0
 """Longest `Retry-After` that is honored."""
 GROWTH = 0.25
 """Added to the limit with each success."""
+TELL_AFTER_S = 3.0
+"""Seconds without a success after which the run says that it waits."""
 JITTER = 0.25
 """Random part of a wait, so that senders do not retry at the same time."""
 
@@ -65,6 +68,7 @@ class Pause:
         self._give_up_s = give_up_s
         self._until_s = 0.0
         self._failing_since_s = math.inf
+        self._has_told = False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -85,6 +89,7 @@ class Pause:
     def succeeded(self) -> None:
         """Record a success: the time to give up starts again."""
         self._failing_since_s = math.inf
+        self._has_told = False
         self.limit = min(self.limit + GROWTH, self._max_at_once)
 
     def failed(self, wait_s: float, why: str) -> None:
@@ -93,6 +98,10 @@ class Pause:
         self._failing_since_s = min(self._failing_since_s, now_s)
         if now_s - self._failing_since_s >= self._give_up_s:
             raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
+        if now_s - self._failing_since_s >= TELL_AFTER_S and not self._has_told:
+            self._has_told = True
+            told = f"{why}; waiting for the server, at most {self._give_up_s:g} s (--give-up-s)"
+            print(f"cenote ingest: {told}", file=sys.stderr, flush=True)
         if now_s >= self._until_s:  # once a pause, however many requests it delays
             self.limit = max(self.limit / 2, 1.0)
         until_s = now_s + wait_s

@@ -7,6 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from service.ingest import pause as pause_module
 from service.ingest.errors import IngestError
 from service.ingest.pause import Pause, retry_after_s
 from service.ingest.sending.batching import ByteWindow
@@ -98,3 +99,17 @@ def test_the_window_counts_bytes_and_lets_one_that_is_larger_than_all_go_alone()
         assert window.num_bytes == 50
 
     asyncio.run(run())
+
+
+def test_a_server_that_does_not_answer_is_told_once_until_it_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pause_module, "TELL_AFTER_S", 0.0)
+    pause = Pause(300, 1)
+    for _ in range(2):
+        pause.failed(0, "--server http://h: ConnectError")
+    told = "cenote ingest: --server http://h: ConnectError; waiting for the server, at most 300 s (--give-up-s)\n"
+    assert capsys.readouterr().err == told
+    pause.succeeded()
+    pause.failed(0, "--server http://h: ConnectError")
+    assert capsys.readouterr().err == told

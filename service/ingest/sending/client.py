@@ -128,7 +128,7 @@ class Client:
                 async with self.pause.turn():
                     response = await self._http.request(method, path, content=body, headers=JSON if body else {})
             except httpx.TransportError as error:
-                why = f"{type(error).__name__}: {error}"
+                why = f"--server {self._http.base_url}: {type(error).__name__}: {error}"
                 if may_blame and attempt + 1 >= MAX_ATTEMPTS and await self._is_healthy():
                     # A server that refuses a body may close the connection while it is being sent.
                     raise TooLargeError(ItemError("connection_lost", why)) from None
