@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.ingest.errors import IngestError, load
+from service.ingest.errors import CommandLineError, IngestError, load
 from service.ingest.sinks.target import Target, parse_target
 
 
@@ -31,9 +31,25 @@ def test_what_is_no_sink_is_refused(written: str) -> None:
         parse_target(written)
 
 
-def test_a_password_is_refused_and_not_repeated() -> None:
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("qdrant:127.0.0.1:6333#docs", "got 127.0.0.1:6333, expected http://HOST:6333 of a server, or a folder"),
+        ("milvus:store#docs", "got store, expected http://HOST:19530 of a server, or a file whose name ends with .db"),
+        ("pgvector:mydb#docs", "got mydb, expected postgresql://USER@HOST/DATABASE"),
+    ],
+)
+def test_a_place_that_a_store_cannot_have_is_refused(written: str, expected: str) -> None:
+    with pytest.raises(CommandLineError, match=expected):
+        parse_target(written)
+
+
+@pytest.mark.parametrize(
+    "place", ["postgresql://me:hunter2@h/d", "host=h password=hunter2", "postgresql://h/d?password=hunter2"]
+)
+def test_a_password_is_refused_and_not_repeated(place: str) -> None:
     with pytest.raises(IngestError) as error:
-        parse_target("pgvector:postgresql://me:hunter2@h/d#t")
+        parse_target(f"pgvector:{place}#t")
     assert "hunter2" not in str(error.value)
     assert "PGPASSWORD" in str(error.value)
 

@@ -115,7 +115,8 @@ class MilvusCollection(Sink):
 
     def _fail(self, error: Exception) -> NoReturn:
         """Raise the error of a call: a server that cannot be reached may answer later."""
-        words = getattr(error, "message", "") or str(error)
+        details = getattr(error, "details", None)  # gRPC's own errors have lines of their insides in their text
+        words = getattr(error, "message", "") or (details() if callable(details) else str(error))
         if self._target.is_url and any(passing in str(error) for passing in PASSING):
             raise StoreDownError(f"--to {self._target.described}: {words}") from error
         raise self._target.error(words) from error

@@ -13,7 +13,7 @@ KINDS = {
     "qdrant": "qdrant:FOLDER_OR_URL#COLLECTION",
     "lancedb": "lancedb:FOLDER#TABLE",
     "pgvector": "pgvector:postgresql://USER@HOST/DATABASE#TABLE",
-    "milvus": "milvus:FILE.db#COLLECTION",
+    "milvus": "milvus:FILE.db_OR_URL#COLLECTION",
 }
 """Kinds of sinks with their syntax."""
 
@@ -21,6 +21,13 @@ NAMED = ("qdrant", "lancedb", "pgvector", "milvus")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 """Names of collections and tables that all four stores accept without quoting."""
 DEFAULT_NAME = "cenote"
+PLACES = {
+    "qdrant": (re.compile(r"(?![\w.-]+:\d+/?$).+"), "http://HOST:6333 of a server, or a folder"),
+    "pgvector": (re.compile(r".*=.*"), "postgresql://USER@HOST/DATABASE"),
+    "milvus": (re.compile(r".+\.db"), "http://HOST:19530 of a server, or a file whose name ends with .db"),
+    "lancedb": (re.compile(r".+"), "a folder"),
+}
+"""By kind: places that are not URLs, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,10 @@ def parse_target(written: str) -> Target:
     name = name or DEFAULT_NAME
     if not NAME.fullmatch(name):
         raise CommandLineError(f"--to {written}: got `{name}`, expected a name of letters, digits and underscores")
-    if "://" in place and urlsplit(place).password:
+    places, expected = PLACES[kind]
+    if "://" not in place and not places.fullmatch(place):
+        raise CommandLineError(f"--to {written}: got {place or 'nothing'}, expected {expected}")
+    if ("://" in place and urlsplit(place).password) or "password=" in place:
         raise CommandLineError(
             "--to: every user of the machine can read a password on a command line; use PGPASSWORD or a .pgpass file, "
             "or QDRANT_API_KEY"
