@@ -20,6 +20,7 @@ NUM_LOOKED_AT = 16
 """Items of a source that are read to see what it holds."""
 MAX_SUFFIXES = 4
 """That a sentence names."""
+NOTHING = "SOURCE: the folder has no document, image, PDF or video; --glob selects files by other names"
 
 
 def holds_media(source: OpenSource) -> bool:
@@ -54,7 +55,7 @@ def check_taken(source: OpenSource, options: Options, agreed: Agreed) -> None:
 
 
 def leave_out(source: OpenSource, agreed: Agreed) -> tuple[int, str]:
-    """Have a folder pass over files of kinds that the model does not take: their number, and a sentence about them.
+    """Have a folder pass over files of kinds that the model does not take: their number, and what to say of it.
 
     Raises:
         IngestError: it holds no others.
@@ -62,6 +63,8 @@ def leave_out(source: OpenSource, agreed: Agreed) -> tuple[int, str]:
     if not isinstance(source, Folder):
         return 0, ""
     found = source.kinds()
+    if not found:
+        return 0, NOTHING
     source.left_out = frozenset(found.keys() - _taken(agreed.card, agreed))
     if not source.left_out:
         return 0, ""

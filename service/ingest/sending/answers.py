@@ -62,10 +62,10 @@ def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool 
 
 
 def embedders(body: bytes) -> list[dict[str, Any]]:
-    """The entries of `/v1/models` that give vectors, each once for every name that it has."""
+    """The entries of `/v1/models` that give vectors, not scores of pairs; one for each name of a model."""
     try:
         cards: list[dict[str, Any]] = msgspec.json.decode(body, type=dict[str, Any])["data"]
-        return [card for card in cards if card["max_vectors_per_input"] and card["modalities"] and card["id"]]
+        return [card for card in cards if card["modalities"] and card["id"] and card.get("outputs", True)]
     except (msgspec.DecodeError, KeyError, TypeError):
         raise IngestError("/v1/models is not that of a Cenote server") from None
 
