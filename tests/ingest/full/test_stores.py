@@ -1,6 +1,7 @@
 """Every store, for real: killed in the middle, resumed, and read back with the store's own client."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import psycopg
 import pymilvus
 import pytest
+import qdrant_client
 
-from tests.conftest import LiveServer
+from tests.conftest import ROOT, LiveServer
 from tests.ingest.program import Program
 from tests.ingest.proxy import Proxy
 
@@ -89,6 +91,28 @@ def test_milvus_lite(live: LiveServer, source: Path, tmp_path: Path) -> None:
 def _batches(client: Any, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
     for i in range(7):
         yield client.query("docs", filter=f'metadata["color"] == "{i}"', output_fields=fields, limit=16_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("Qdrant", "store"), ("LanceDB", "store"), ("pgvector", ""), ("Milvus", "store.db")]
+)
+def test_a_search_of_the_page_finds_the_nearest(
+    live: LiveServer, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    (cell,) = re.findall(rf"^\| {name} \| (`\w+ = .*`) \|$", (ROOT / "docs" / "ingest.md").read_text(), re.MULTILINE)
+    *before, search = re.findall(r"`([^`]+)`", cell)
+    monkeypatch.chdir(tmp_path)
+    texts = [f"a {color} door" for color in ("red", "green", "blue", "yellow")]
+    Path("in.jsonl").write_text("".join(json.dumps({"id": text, "text": text}) + "\n" for text in texts))
+    target = f"{name.lower()}:{tmp_path / place if place else postgres}#docs"
+    Program(tmp_path / "in.jsonl", "--to", target, "--ledger", tmp_path / "ledger", "--server", live.url).end()
+    clients = {"QdrantClient": qdrant_client.QdrantClient, "MilvusClient": pymilvus.MilvusClient}
+    names: dict[str, Any] = clients | {"lancedb": lancedb, "psycopg": psycopg}
+    names["vector"] = live.vectors({"input": ["a green door"]})[0].tolist()
+    for line in before:
+        exec(line.replace("postgresql://USER@HOST/DATABASE", postgres), names)
+    nearest = eval(search, names)[0]
+    assert "'a green door'" in str(nearest)
 
 
 def test_a_store_with_vectors_of_another_length_is_refused(live: LiveServer, tmp_path: Path, postgres: str) -> None:
