@@ -94,8 +94,9 @@ def _on(stage: Stage, arguments: dict[str, Any]) -> dict[str, Any]:
             return tuple(map(moved, value))
         if not isinstance(value, torch.Tensor):
             return value
-        whole = value if value._base is None else value._base
-        there = places.setdefault(id(whole), whole.to(stage.device))
+        storage = value.untyped_storage()  # in inference mode no view knows its base
+        whole = torch.empty(0, dtype=value.dtype).set_(storage, 0, (storage.nbytes() // value.itemsize,))
+        there = places.setdefault(storage.data_ptr(), whole.to(stage.device))
         return there.as_strided(value.shape, value.stride(), value.storage_offset())
 
     return {name: value if name == "cu_seqlens" else moved(value) for name, value in arguments.items()}

@@ -10,6 +10,8 @@ from transformers import Qwen3VLConfig, Qwen3VLModel
 from cenote_kernels import as_tensor, epilogue
 from service.model.packed.packed_batch import PackedBatch, VisualTokens
 from service.model.positions import mrope_positions
+from service.model.qwen3_vl.captured_language import load_decoder
+from service.model.qwen3_vl.captured_vision import load_tower
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.vision import VisionTower
 from service.outputs.dense import DenseAsk
@@ -92,7 +94,7 @@ def in_float32(model: Model2B) -> Model2B:
 def _wrap(stock: Qwen3VLModel) -> Model2B:
     stock.train(False)
     stock.requires_grad_(False)
-    return Model2B(VisionTower(stock), LanguageModel(stock), stock)
+    return Model2B(load_tower(stock), load_decoder(stock), stock)
 
 
 def text_batch(lengths: list[int], vocabulary: int, seed: int = 0) -> PackedBatch:

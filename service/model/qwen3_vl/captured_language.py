@@ -9,6 +9,7 @@ from cenote_kernels import rms_norm
 from service.model.linear.products import TORCHS, Products
 from service.model.packed import varlen_attention
 from service.model.packed.captured import CapturedForwards, Inputs
+from service.model.packed.graph_cache import GraphCache
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_PREFIXES
 from service.model.qwen3_vl.language import LanguageModel, Placement, run_last_layer, run_layer
@@ -29,7 +30,7 @@ class CapturedLanguageModel(LanguageModel):
 
     def __init__(self, stock: PreTrainedModel, layer_numbers: int) -> None:
         super().__init__(stock)
-        self._captured = CapturedForwards(self.last_rows, self.device, layer_numbers, gives_prompts=True)
+        self._captured = CapturedForwards(self.last_rows, GraphCache(self.device), layer_numbers, gives_prompts=True)
 
     @torch.inference_mode()
     def forward(self, batch: PackedBatch, *, last_only: bool = False) -> torch.Tensor:
@@ -44,9 +45,8 @@ class CapturedLanguageModel(LanguageModel):
         states = self.embed_tokens(inputs.token_ids)
         positions = inputs.position_ids
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions
-        cos, sin = (
-            table[0, :, None, : table.shape[-1] // 2].contiguous() for table in self.rotary(states.float(), counted)
-        )
+        kind = states.new_empty(0, dtype=torch.float32)
+        cos, sin = (table[0, :, None, : table.shape[-1] // 2].contiguous() for table in self.rotary(kind, counted))
         placement = Placement(inputs.bounds, (), None)
         for layer in self.layers[:-1]:
             run_layer(layer, states, (cos, sin), placement, NO_PREFIXES)

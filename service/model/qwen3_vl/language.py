@@ -130,10 +130,9 @@ class LanguageModel:
         positions = batch.position_ids[:, tokens].to(self.device)
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
         is_float32 = self.device.type == "cpu" or kernels_run_on(self.device)
-        angle_dtype = torch.float32 if is_float32 else self._dtype
+        kind = states.new_empty(0, dtype=torch.float32) if is_float32 else states  # it is asked for its dtype alone
         cos, sin = (  # the stock module holds each angle twice
-            table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
-            for table in self.rotary(states, counted)
+            table[0, :, None, : table.shape[-1] // 2].contiguous() for table in self.rotary(kind, counted)
         )
         prefixes = NO_PREFIXES
         if use is not NO_USE:

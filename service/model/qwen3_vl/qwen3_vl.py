@@ -17,6 +17,7 @@ from service.model.linear.products import TORCHS, PackedProducts, torchs
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.captured_language import load_decoder
+from service.model.qwen3_vl.captured_vision import load_tower
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.tower_block import MERGE, PATCH
 from service.model.qwen3_vl.vision import VisionTower
@@ -46,7 +47,7 @@ class Qwen3VL(Backbone):
     def __init__(self, stock: "Qwen3VLModel") -> None:
         super().__init__(stock)
         self.stock = stock
-        self.vision = VisionTower(stock, adapt(TORCHS, stock))
+        self.vision = load_tower(stock, adapt(TORCHS, stock))
         self.language = load_decoder(stock, adapt(TORCHS, stock))
         self.width = self.language.hidden_size
         self.placeholder_ids = {"image": stock.config.image_token_id, "video": stock.config.video_token_id}

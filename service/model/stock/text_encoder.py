@@ -35,6 +35,7 @@ from service.model.linear.products import TORCHS, PackedProducts, Products, pack
 from service.model.load import load_stock
 from service.model.packed import varlen_attention
 from service.model.packed.captured import CapturedForwards, Inputs
+from service.model.packed.graph_cache import GraphCache
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
@@ -98,7 +99,9 @@ class TextEncoder(Backbone):
         self._encoder: Encoder | None = None
         self._num_in_products = 0
         self._products: Products = TORCHS
-        self._captured = CapturedForwards(self._over, self.device, self._layer_numbers(), gives_prompts=False)
+        self._captured = CapturedForwards(
+            self._over, GraphCache(self.device), self._layer_numbers(), gives_prompts=False
+        )
 
     @classmethod
     def load(

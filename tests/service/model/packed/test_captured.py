@@ -13,10 +13,12 @@ import torch
 from transformers import Qwen3VLModel
 
 from service.model.load import load_stock
-from service.model.packed import captured, varlen_attention
-from service.model.packed.captured import CapturedForwards, Graph, Inputs, Shape
+from service.model.packed import captured, graph_cache, varlen_attention
+from service.model.packed.captured import CapturedForwards, Inputs, Shape
+from service.model.packed.graph_cache import Graph, GraphCache
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.captured_language import CapturedLanguageModel
+from service.model.qwen3_vl.captured_vision import CapturedTower
 from service.model.stock.text_encoder import TextEncoder
 from tests.conftest import CHECKPOINT
 from tests.gpu.encoder_checkpoint import write_encoder
@@ -36,17 +38,16 @@ class Replayed:
         self._out.copy_(self._run())
 
 
-class Captured(CapturedForwards):
+class Graphs(GraphCache):
     """With `Replayed` in the place of a graph; counts captures."""
 
     num_captured = 0
 
-    def _capture(self, shape: Shape, batch: PackedBatch) -> Graph:
+    def _capture(self, read: torch.Tensor, forward: Callable[[torch.Tensor], torch.Tensor]) -> Graph:
         self.num_captured += 1
-        numbers = torch.zeros_like(torch.from_numpy(shape.lay(batch)))
-        out = self._forward(Inputs.of(shape, torch.from_numpy(shape.lay(batch))))
-        run = Replayed(lambda: self._forward(Inputs.of(shape, numbers)), torch.full_like(out, torch.nan))
-        return Graph(cast(Any, run), numbers, run._out)
+        buffer, out = torch.zeros_like(read), forward(read)
+        run = Replayed(lambda: forward(buffer), torch.full_like(out, torch.nan))
+        return Graph(cast(Any, run), forward, buffer, run._out)
 
 
 @pytest.fixture
@@ -85,17 +86,17 @@ def test_a_batch_is_filled_up_with_tokens_and_prompts_that_nobody_reads(lengths:
 
 
 def test_batches_of_one_shape_are_captured_once_when_the_second_comes() -> None:
-    forwards = Captured(over, CPU, 1, gives_prompts=False)
+    forwards = CapturedForwards(over, graphs := Graphs(CPU), 1, gives_prompts=False)
     for turn, lengths in enumerate(([5, 14], [9, 11], [20], [12, 18], [8, 9], [7, 24])):
         batch = packed(lengths, seed=turn)
         found = forwards.run(batch, lambda batch=batch: with_row_for_each(batch))  # type: ignore[misc]
         assert torch.equal(found, with_row_for_each(batch))
-    assert forwards.num_captured == 1  # 20 tokens of one prompt came once
+    assert graphs.num_captured == 1  # 20 tokens of one prompt came once
     long = packed([40], seed=9)
-    small = Captured(over, CPU, captured.MAX_PRODUCTS // 39, gives_prompts=False)
+    small = CapturedForwards(over, unused := Graphs(CPU), captured.MAX_PRODUCTS // 39, gives_prompts=False)
     for _ in range(3):
         assert torch.equal(small.run(long, lambda: with_row_for_each(long)), with_row_for_each(long))
-    assert small.num_captured == 0
+    assert unused.num_captured == 0
 
 
 @pytest.mark.parametrize("fault", ["other rows", "an error"])
@@ -105,41 +106,53 @@ def test_what_cannot_be_captured_or_differs_runs_as_it_did(fault: str, caplog: p
             raise ValueError("a stock module waits for the device")
         return over(inputs).flip(0)
 
-    batch, forwards = packed([5, 11]), Captured(wrong, CPU, 1, gives_prompts=False)
+    batch, forwards = packed([5, 11]), CapturedForwards(wrong, graphs := Graphs(CPU), 1, gives_prompts=False)
     for _ in range(4):
         assert torch.equal(forwards.run(batch, lambda: with_row_for_each(batch)), with_row_for_each(batch))
-    assert forwards.num_captured == 1
+    assert graphs.num_captured == 1
     assert "without CUDA graphs" in caplog.text
 
 
 def test_shapes_that_came_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "MAX_GRAPHS", 2)
-    forwards = Captured(over, CPU, 1, gives_prompts=False)
+    monkeypatch.setattr(graph_cache, "MAX_GRAPHS", 2)
+    forwards = CapturedForwards(over, graphs := Graphs(CPU), 1, gives_prompts=False)
     for num_tokens in (10, 10, 100, 100, 300, 10, 10):
         batch = packed([num_tokens])
         forwards.run(batch, lambda batch=batch: with_row_for_each(batch))  # type: ignore[misc]
-    assert forwards.num_captured == 3
+    assert graphs.num_captured == 3
 
 
 @pytest.mark.usefixtures("with_stand_in")
 def test_our_decoder_gives_the_same_last_rows() -> None:
     language = CapturedLanguageModel(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32), 1)
-    forwards = Captured(language.last_rows, CPU, 1, gives_prompts=True)
+    forwards = CapturedForwards(language.last_rows, graphs := Graphs(CPU), 1, gives_prompts=True)
     for seed in range(3):
         batch = packed([5, 3, 9], seed=seed)
         want = super(CapturedLanguageModel, language).forward(batch, last_only=True)
         got = forwards.run(batch, lambda want=want: want)  # type: ignore[misc]
         torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=0)
-    assert forwards.num_captured == 1
+    assert graphs.num_captured == 1
 
 
 @pytest.mark.usefixtures("with_stand_in")
 def test_a_stock_encoder_gives_the_same_states(tmp_path: Path) -> None:
     encoder = TextEncoder.load(write_encoder(tmp_path / "tiny", "MiniLM", is_tiny=True), CPU, torch.float32)
-    forwards = Captured(encoder._over, CPU, 1, gives_prompts=False)
+    forwards = CapturedForwards(encoder._over, graphs := Graphs(CPU), 1, gives_prompts=False)
     for seed in range(3):
         batch = packed([7, 2, 5], 1, seed)
         want = encoder._in_order(batch)
         got = forwards.run(batch, lambda want=want: want)  # type: ignore[misc]
         torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=0)
-    assert forwards.num_captured == 1
+    assert graphs.num_captured == 1
+
+
+def test_an_image_of_a_size_that_came_before_has_the_same_features() -> None:
+    tower = CapturedTower(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32))
+    tower._graphs = graphs = Graphs(CPU)
+    for seed in range(3):
+        for side in (64, 96):
+            generator = torch.Generator().manual_seed(seed)
+            pixels = torch.randint(0, 256, (64, side, 3), dtype=torch.uint8, generator=generator)
+            want = super(CapturedTower, tower).encode(pixels)
+            torch.testing.assert_close(tower.encode(pixels), want, atol=0, rtol=0)
+    assert graphs.num_captured == 2

@@ -186,7 +186,7 @@ def test_prepacked_bfloat16_is_as_near_to_float32_as_torchs(model: Qwen3VLModel,
     ours, torchs = (one.forward(batch, last_only=True) for one in both)
     assert ours.dtype == torch.bfloat16
     gaps = [1 - functional.cosine_similarity(vectors.float(), want, dim=-1).mean() for vectors in (ours, torchs)]
-    assert gaps[0] <= 1.1 * gaps[1]
+    assert gaps[0] <= 1.2 * gaps[1]
 
 
 def test_filling_never_reaches_a_prompt(packed: PackedProducts) -> None:
