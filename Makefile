@@ -9,23 +9,30 @@ ARGS   ?=
 help: ## list the targets
 	@awk -F':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# pip's own progress at a terminal; elsewhere a line a step, and what goes wrong.
+PIP = test -t 1 && quiet= || quiet=--quiet; $(BIN)/python -m pip install $$quiet --disable-pip-version-check
+
 NATIVE := kernels/build_native.py $(wildcard kernels/*/*.[ch] kernels/*/*/*.[ch])
 
 $(VENV)/.serve: pyproject.toml $(NATIVE)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[text]'
+	@test -x $(BIN)/python || { echo "Making $(VENV) by $$($(PYTHON) --version) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing Cenote and the packages that it needs into $(VENV): some minutes the first time, torch is large ..."
+	@$(PIP) --editable '.[text]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@echo "Installing the extra test into $(VENV) ..."
+	@$(PIP) --editable '.[test]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	@echo "Installing the extra check into $(VENV) ..."
+	@$(PIP) --editable '.[check]'
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@echo "Installing the extra release into $(VENV) ..."
+	@$(PIP) --editable '.[release]'
 	@touch $@
 
 ##@ Serve
@@ -70,7 +77,8 @@ sdks: $(VENV)/.test ## typed clients made from openapi.json, compiled and run (n
 
 .PHONY: playground
 $(VENV)/.playground: $(VENV)/.test tests/playground/package-lock.json
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[playground]'
+	@echo "Installing the extra playground into $(VENV), and what npm and Debian have of it ..."
+	@$(PIP) --editable '.[playground]'
 	npm ci --prefix tests/playground --no-audit --no-fund
 	command -v chromium || { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core; }
 	@touch $@

@@ -8,6 +8,7 @@ what makes our wheel. All but `cpu.txt` have a hash for each file, and none name
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -25,7 +26,12 @@ def main() -> None:
     _write("serve.txt", [text for name, text in packages.items() if not OF_CUDA.match(name)])
     _write("cuda.txt", [text for name, text in packages.items() if OF_CUDA.match(name)])
     _write("cpu.txt", [packages["torch"].partition(" ")[0] + "\n"])
-    _write("build.txt", list(_resolve(["-"], stdin="hatchling>=1.27").values()))
+    _write("build.txt", list(_resolve(["-"], stdin="\n".join(_build_requires())).values()))
+
+
+def _build_requires() -> list[str]:
+    requires: list[str] = tomllib.loads(PROJECT.read_text())["build-system"]["requires"]
+    return requires
 
 
 def _resolve(arguments: list[str], stdin: str | None = None) -> dict[str, str]:
