@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cenote", description="A strictly typed multimodal embedding service.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="serve a model over HTTP", allow_abbrev=False)
+    serve = commands.add_parser("serve", help="serve models over HTTP", allow_abbrev=False)
     serve.set_defaults(run=_serve)
     add_settings(serve)
     models = commands.add_parser("models", help="show what a model resolves to, without loading its weights")
@@ -193,7 +193,7 @@ def _print(generated: bytes, check: Path | None) -> int:
         return _fail(f"--check {check}: {error.strerror}", 2)
     if committed == generated:
         return 0
-    return _fail(f"{check} is out of date; run `make openapi reference`", 1)
+    return _fail(f"{check} is out of date; run `make openapi docs`", 1)
 
 
 def _fail(message: str, code: int) -> int:

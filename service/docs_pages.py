@@ -9,12 +9,11 @@ from types import ModuleType
 from msgspec.structs import FieldInfo
 from prometheus_client.metrics import MetricWrapperBase
 
-from schemas.parsing.paths import expectation, types_at
 from service import engine_series, metrics
 from service.accounting import LoopHistogram, TenantCounts
 from service.reference.markdown import table
 from service.settings.serve_arguments import default_of, flag_of, meaning, setting_groups
-from service.settings.setting_sources import PREFIX
+from service.settings.setting_sources import PREFIX, allowed
 
 SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make docs`. Do not edit. -->
 
@@ -75,9 +74,7 @@ def render_metrics() -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    if isinstance(field.default, tuple):
-        return "strings"
-    return expectation(types_at(field.type, "")).removeprefix("one of ")
+    return "strings" if isinstance(field.default, tuple) else allowed(field.name).removeprefix("one of ")
 
 
 def _module_rows(module: ModuleType) -> Iterator[tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """Finds a model's files: the built-in ones, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from service.checkpoint.sparse_files import CONFIG as ROUTER
 from service.checkpoint.sparse_files import beside
 from service.checkpoint.weight_files import ADAPTER, TASKS, list_weight_files
 
+logger = logging.getLogger("cenote.checkpoint")
+
 BUILTIN = "builtin"
 BUILTIN_RERANKER = "builtin-reranker"
 _BUILTIN_FOLDER: Final[Path] = Path(__file__).resolve().parents[1] / "model" / "builtin"
@@ -34,8 +37,9 @@ UNNAMED: Final[Mapping[str, str]] = {"all-MiniLM-L6-v2": MINILM, **{name: name f
 """What is served, by name, where no model is named and the extra `text` is there."""
 PURPOSES: Final[Mapping[str, str]] = {
     MINILM: "search over English texts of your own, up to 256 tokens each",
-    BUILTIN: "drawn scenes of colored shapes and words about them: to try images and instructions, not for own data",
-    BUILTIN_RERANKER: "pairs of a few words and drawn scenes: to try the second stage, not for own data",
+    BUILTIN: "drawn scenes of colored shapes, to try images and instructions; for real images use "
+    "Qwen/Qwen3-VL-Embedding-2B or another",
+    BUILTIN_RERANKER: "pairs of a few words and drawn scenes, to try the second stage; not for data of your own",
 }
 """What those are for."""
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
@@ -130,6 +134,7 @@ def is_hub_id(model: str) -> bool:
 def _download(model: str, revision: str | None) -> Checkpoint:
     from huggingface_hub import snapshot_download  # a tenth of a front's imports
 
+    logger.info("looking for %s in the hub's cache on this machine, and on the hub", model)
     try:
         folder = Path(snapshot_download(model, revision=revision, allow_patterns=FILES))
     except Exception as error:  # the hub's client raises its own errors, its HTTP library's and the system's

@@ -228,8 +228,6 @@ def new_scheduler(start: Start, device: torch.device) -> Scheduler[torch.Tensor]
 def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]:
     """An empty cache: two tiers on CUDA, one on the CPU, where the second would be the same memory."""
     if device.type != "cuda" or not start.host_cache_bytes or not start.encoder_cache_bytes:
-        if device.type != "cuda" and start.host_cache_bytes:
-            logger.info("encoder cache: one tier; the host tier is for devices with memory of their own")
         return EncoderCache(start.encoder_cache_bytes, start.max_tenant_share)
     pages = HostPages(start.host_cache_bytes, device)
     return EncoderCache(

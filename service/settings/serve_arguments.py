@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 from msgspec.structs import FieldInfo
 
-from schemas.parsing.paths import choices, types_at
 from service.settings.setting_sources import PREFIX, UNITS
 from service.settings.settings import FIELDS
 
@@ -33,12 +33,21 @@ METAVARS = {
     "model": "ID|NAME=ID",
     "device": "auto|cpu|cuda|cuda:N",
     "fronts": "auto|N",
-    "max_media_fetches_per_host": "FETCHES",
     "min_bytes_per_s": "BYTES",
     "api_keys": "FILE",
     "disk_cache": "DIRECTORY",
     "media_paths": "DIRECTORY,...",
     "served_name": "NAME,...",
+    "media_ports": "PORT,...",
+    "nat64_prefixes": "PREFIX,...",
+    "proxies": "ADDRESS,...",
+    "allowed_origins": "ORIGIN,...",
+    "image_background": "#RRGGBB",
+    "otlp_endpoint": "URL",
+    **dict.fromkeys(("allow_media_hosts", "allow_private_media_hosts", "allowed_hosts"), "HOST,..."),
+    **dict.fromkeys(
+        ("threads", "decode_workers", "max_batch_requests", "max_queue_requests", "max_media_fetches_per_host"), "N"
+    ),
 }
 
 REPEATED = ("model",)
@@ -46,9 +55,9 @@ REPEATED = ("model",)
 
 USAGE = "cenote serve [--config FILE] [--SETTING VALUE ...]"
 ABOUT = (
-    "Serve a model over HTTP. Every setting is a flag, a key of the TOML file of --config (`port = 8000`) and an "
+    "Serve models over HTTP. Every setting is a flag, a key of the TOML file of --config (`port = 8000`) and an "
     f"environment variable ({PREFIX}PORT); a flag overrides the environment, the environment the file. Sizes in "
-    "bytes may end in KiB, MiB or GiB, or in kB, MB or GB, which are powers of 1,000."
+    "bytes may end in KiB, MiB or GiB, or in kB, MB or GB (powers of 1,000)."
 )
 
 
@@ -111,7 +120,7 @@ def _metavar(field: FieldInfo) -> str:
         return "true|false"
     if field.name in METAVARS:
         return METAVARS[field.name]
-    if named := choices(types_at(field.type, "")):
-        return "|".join(named)
+    if get_origin(field.type.__origin__) is Literal:
+        return "|".join(get_args(field.type.__origin__))
     word = field.name.rpartition("_")[2].upper()
     return "SECONDS" if word == "S" else word

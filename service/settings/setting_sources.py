@@ -7,6 +7,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, Setting
 PREFIX = "CENOTE_"
 NOTHING: Mapping[str, str] = {}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-DECIMAL_UNITS = {"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+DECIMAL_UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9}
+DEVICES = "auto, cpu, cuda or cuda:N"
+SIZES = {unit.lower(): size for unit, size in (UNITS | DECIMAL_UNITS).items()}
 
 
 def load_settings(
@@ -99,7 +102,9 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
         raise SettingsError(f"--config {path}: {error}") from error
     for name, value in content.items():
         if isinstance(value, dict) and name != "models":
-            meant = f"; did you mean [models.{next(iter(value), 'NAME')}]?" if name.startswith("model") else ";"
+            of_models = [key for key, one in value.items() if isinstance(one, dict)] or ["NAME"]
+            close = difflib.get_close_matches(name, ("models",))
+            meant = f"; did you mean [models.{of_models[0]}]?" if close else ";"
             told = "settings stand at the top of the file, those of one model in [models.NAME]"
             raise SettingsError(f"{path}: unknown table [{name}]{meant} {told}")
     return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
@@ -113,8 +118,13 @@ def _convert(name: str, source: str, value: Any) -> Any:
     try:
         return msgspec.convert(value, FIELDS[name].type, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
-        wanted = expectation(types_at(FIELDS[name].type, ""))
-        raise SettingsError(f"{source}: got {value!r}, expected {wanted}") from error
+        size = ", or a size such as 1GiB" if name.endswith("_bytes") else ""
+        raise SettingsError(f"{source}: got {value!r}, expected {allowed(name)}{size}") from error
+
+
+def allowed(name: str) -> str:
+    """The values of a setting in words."""
+    return DEVICES if name == "device" else expectation(types_at(FIELDS[name].type, ""))
 
 
 def _list(value: Any) -> Any:
@@ -126,7 +136,7 @@ def _list(value: Any) -> Any:
 
 
 def _bytes(text: str) -> str:
-    """`2GiB` or `2GB` as a number of bytes; anything else unchanged."""
-    match = re.fullmatch(r"(\d+)\s*(\w+)", text)
-    size = (UNITS | DECIMAL_UNITS).get(match[2]) if match else None
-    return str(int(match[1]) * size) if match and size else text
+    """`2GiB`, `2GB` or `1.5 gb` as a number of bytes; anything else unchanged."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    size = SIZES.get(match[2]) if match else None
+    return str(int(Decimal(match[1]) * size)) if match and size else text

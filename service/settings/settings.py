@@ -55,10 +55,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=1, le=64)] | Literal["auto"],
         _about("front processes, which read requests and write answers; auto takes one for every four cores"),
     ] = 1
-    device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"
+    device: Annotated[
+        Annotated[str, Meta(pattern=r"\A(auto|cpu|cuda(:\d{1,3})?)\Z")],
+        _about("where the engine runs; auto is the first CUDA device, or the CPU where there is none"),
+    ] = "auto"
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
-        _about("dtype of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
+        _about("number format of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
     ] = "auto"
     weights: Annotated[
         Literal["as-is", "int8"],
@@ -95,7 +98,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     media_urls: Annotated[
         Literal["read", "text"],
-        _about("what a text is that is the URL of a media file on such a host: the file, or its own words"),
+        _about(
+            "how a text that is nothing but the URL of a media file on such a host is read: as the file, or as text"
+        ),
     ] = "read"
     media_ports: Annotated[str, _about("ports from which media may be fetched")] = "80,443"
     nat64_prefixes: Annotated[
@@ -106,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Seconds, _about("time limit of one fetch, redirects included, and of waiting for other fetches from its host")
     ] = 10.0
     max_media_fetches_per_host: Annotated[
-        Positive, _about("concurrent fetches from a host, and half of those of a tenant")
+        Positive, _about("maximum concurrent fetches from one host; one tenant may have twice as many in all")
     ] = 8
     encoder_cache_bytes: Annotated[
         NotNegative, _about("capacity of the encoder cache (vision features); 0 disables it")
@@ -116,10 +121,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 64 << 20
     prefix_cache_bytes: Annotated[
         NotNegative,
-        _about("capacity of what prompts begin with, such as an instruction (Qwen3-VL on the CPU); 0 disables it"),
+        _about("capacity of the prefix cache (instructions that begin prompts, of Qwen3-VL on the CPU); 0 disables it"),
     ] = 64 << 20
     host_cache_bytes: Annotated[
-        NotNegative, _about("capacity of features evicted from the GPU to pinned host memory; unused on the CPU")
+        NotNegative,
+        _about("capacity of the host cache (vision features that left the GPU, in pinned memory); unused on the CPU"),
     ] = 2 << 30
     disk_cache: Annotated[str | None, _about("directory of the shared disk tier of the encoder cache")] = None
     disk_cache_bytes: Annotated[Positive, _about("capacity of that directory, for all processes that share it")] = (
@@ -135,15 +141,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     media_store_bytes: Annotated[
         NotNegative,
         _about(
-            "capacity of images kept under clients' uuids; those kept to be revalidated by their URLs (ETag) get a "
-            "quarter more; 0 keeps neither beyond its request"
+            "capacity of images that clients name by `uuid`; images that are revalidated by their URL (ETag) get a "
+            "quarter of it on top; 0 keeps neither after its request"
         ),
     ] = 256 << 20
     pixel_arena_bytes: Annotated[
         Annotated[int, Meta(ge=1 << 16, le=1 << 40)], _about("shared memory that carries pixels to the engine")
     ] = 256 << 20
     max_batch_tokens: Annotated[
-        Positive, _about("maximum tokens of one forward; of visual ones an encoder step takes a quarter")
+        Positive, _about("maximum tokens of one forward; a step of the vision encoder takes a quarter as many")
     ] = 8192
     max_batch_requests: Annotated[Positive, _about("maximum inputs of one forward")] = 256
     max_queue_requests: Annotated[
@@ -155,7 +161,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_queue_bytes: Annotated[
         Positive,
         _about(
-            "maximum bytes of request bodies in memory, and as many of large answers until they are sent; more are "
+            "maximum bytes of request bodies in memory, and again of large answers until they are sent; more are "
             "answered 503"
         ),
     ] = 512 << 20
@@ -174,20 +180,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_media_bytes: Annotated[
         Positive,
         _about(
-            "largest video, audio or PDF file, and most that is fetched for one request; of a URL `max_image_bytes` "
-            "applies too"
+            "largest video, audio or PDF file, and most that is fetched for one request; `max_image_bytes` holds for "
+            "each file that is fetched, too"
         ),
     ] = 64 << 20
-    max_video_s: Annotated[Seconds, _about("longest video, or part of one that is asked for, in seconds")] = 600.0
-    max_audio_s: Annotated[Seconds, _about("longest audio, in seconds of playing time")] = 300.0
+    max_video_s: Annotated[Seconds, _about("longest video, or requested part of one")] = 600.0
+    max_audio_s: Annotated[Seconds, _about("longest audio")] = 300.0
     image_embeds: Annotated[Literal["accept", "refuse"], _about("what to do with features sent in place of images")] = (
         "accept"
     )
     image_background: Annotated[
         Annotated[str, Meta(pattern=COLOR_PATTERN)] | None,
         _about(
-            "color under transparent pixels, as #rrggbb, unless the request has one; as the reference if not set: "
-            "white under RGBA, the stored color in palette and gray images"
+            "color under transparent pixels, unless the request has one; if not set, as the reference embedder: white "
+            "under RGBA, the stored color in palette and gray images"
         ),
     ] = None
     image_orientation: Annotated[
@@ -222,7 +228,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 10.0
     min_bytes_per_s: Annotated[
         Positive,
-        _about("minimum rate of a slow body, of media that are fetched, and of a client that reads its answer"),
+        _about("slowest rate a second of a request body, of fetched media and of a client that reads its answer"),
     ] = 16_000
     stream_idle_s: Annotated[Seconds, _about("how long a stream may be silent; a blank line keeps it open")] = 60.0
     max_stream_lines: Annotated[
@@ -234,13 +240,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 75
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)],
-        _about("maximum connections; beyond it those that wait make way, or only probes are answered"),
+        _about(
+            "maximum connections; beyond them idle ones are closed, and where none is idle only probes are answered"
+        ),
     ] = 1024
     proxies: Annotated[
         str | None,
         _about(
-            "addresses of many clients, such as proxies, which may hold all connections: `10.0.0.7,10.1.0.0/16`; "
-            "any other, of IPv6 any other /64, holds half at most"
+            "addresses that stand for many clients, `10.0.0.7,10.1.0.0/16`, which may hold all connections; any other "
+            "address (of IPv6, any other /64) may hold half of them"
         ),
     ] = None
     allowed_hosts: Annotated[
@@ -261,9 +269,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[float, Meta(ge=0, le=MAX_S)],
         _about("after SIGTERM, how long connections are accepted while /readyz is 503"),
     ] = 10.0
-    drain_timeout_s: Annotated[Seconds, _about("after lame_duck_s, how long accepted requests may take to finish")] = (
-        25.0
-    )
+    drain_timeout_s: Annotated[
+        Seconds, _about("after --lame-duck-s, how long accepted requests may take to finish")
+    ] = 25.0
     engine_stuck_s: Annotated[
         Annotated[float, Meta(ge=1, le=MAX_S)],
         _about("silence after which the engine counts as stuck; 5 times its slowest similar step if that is longer"),

@@ -71,7 +71,10 @@ def test_the_help_has_groups_choices_and_what_values_are() -> None:
     shown = run("serve", "--help", COLUMNS="200").stdout
     for words in (
         "usage: cenote serve [--config FILE] [--SETTING VALUE ...]\n",
-        "--dtype auto|bfloat16|float16|float32",
+        "--dtype auto|float32|bfloat16|float16",
+        "--log-level debug|info|warning|error",
+        "--decode-workers N",
+        "--proxies ADDRESS,...",
         "--lame-duck-s SECONDS",
         "--api-keys FILE",
         "--strict-reference [true|false]",

@@ -26,7 +26,16 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "num_bytes"), [("4096", 4096), ("2GiB", 2 << 30), ("16 MiB", 16 << 20), ("1GB", 10**9), ("0", 0)]
+    ("text", "num_bytes"),
+    [
+        ("4096", 4096),
+        ("2GiB", 2 << 30),
+        ("16 MiB", 16 << 20),
+        ("1GB", 10**9),
+        ("1.5gb", 1_500_000_000),
+        ("512kb", 512_000),
+        ("0", 0),
+    ],
 )
 def test_bytes_may_have_units(text: str, num_bytes: int) -> None:
     assert load_settings({"encoder_cache_bytes": text}, {}).encoder_cache_bytes == num_bytes
@@ -36,6 +45,8 @@ def test_bytes_may_have_units(text: str, num_bytes: int) -> None:
     ("text", "told"),
     [
         ("[model.rank]\nmodel = 'x'\n", r"unknown table \[model\]; did you mean \[models.rank\]\?"),
+        ("[modles.rank]\nmodel = 'x'\n", r"unknown table \[modles\]; did you mean \[models.rank\]\?"),
+        ("[model]\nname = 'x'\n", r"unknown table \[model\]; did you mean \[models.NAME\]\?"),
         ("[server]\nport = 1\n", r"unknown table \[server\]; settings stand at the top of the file"),
         ("[models.rank]\nmodel = 'x'\ndtyp = 'y'\n", r"models.rank.dtyp: .*; did you mean dtype\?"),
     ],
@@ -63,8 +74,11 @@ def test_a_switch_reads_true_and_false() -> None:
         ({"port": "eighty"}, {}, ["--port", "'eighty'"]),
         ({"port": "70000"}, {}, ["--port", "65535"]),
         ({}, {"CENOTE_DTYPE": "int4"}, ["CENOTE_DTYPE", "int4"]),
-        ({"encoder_cache_bytes": "2GBit"}, {}, ["--encoder-cache-bytes", "2GBit"]),
+        ({"encoder_cache_bytes": "2GBit"}, {}, ["--encoder-cache-bytes", "2GBit", "a size such as 1GiB"]),
         ({"encoder_cache_bytes": "-1"}, {}, ["--encoder-cache-bytes"]),
+        ({"device": "gpu"}, {}, ["--device", "'gpu'", "auto, cpu, cuda or cuda:N"]),
+        ({"device": "cuda:x"}, {}, ["--device"]),
+        ({}, {"CENOTE_DEVICE": "mps"}, ["CENOTE_DEVICE", "auto, cpu, cuda or cuda:N"]),
     ],
 )
 def test_a_mistake_is_named(flags: dict[str, str], environ: dict[str, str], names: list[str]) -> None:

@@ -92,8 +92,8 @@ def say_if_faster(model: Model, trial: Trial | None) -> None:
     cosine = float(cosine_similarity(trial.vectors, vectors, dim=-1).min())
     if gain >= LEAST_GAIN:
         logger.info(
-            "--dtype bfloat16 would be faster: a layer's products %.1f times as fast; cosine to float32 at least %.5f "
-            "on %d known prompts of random tokens",
+            "--dtype bfloat16 would be faster: a layer's matrix products %.1f times as fast; cosine of the vectors to "
+            "those in float32 at least %.5f (%d prompts of random tokens)",
             gain,
             cosine,
             NUM_PROMPTS,

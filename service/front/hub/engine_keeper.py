@@ -322,7 +322,8 @@ class EngineKeeper:
         self._series.breaker_open.set(0)
         assert self.ready is not None  # the engine said Ready before it was served
         what = f"{self.ready.num_parameters / 1e6:.1f} M parameters, {self.ready.dtype} on {self.ready.device}"
-        logger.info("ready: %s, loaded in %.1f s, started in %.1f s", what, self.ready.load_s, self._start_s)
+        took = f"loaded in {self.ready.load_s:.1f} s, started in {self._start_s:.1f} s"
+        logger.info("ready: %s, %s, %s", self._name, what, took)
 
     def _tell(self, *, state: EngineState, **changes: Any) -> None:
         """Tell every front how the engine is."""

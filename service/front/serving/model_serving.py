@@ -118,7 +118,6 @@ class ModelServing:
         """Find the model, start its engine and keep it; returns only when that can never work."""
         settings = self.settings
         try:
-            logger.info("looking for %s", settings.model)
             self.model = model = await in_daemon_thread(lambda: _load_model(settings), "load")
             await self._keep_engine(model)
         except (CheckpointError, EngineBrokenError) as error:

@@ -20,7 +20,6 @@ import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
 
-from service.checkpoint.hub import BUILTIN
 from service.http.errors import HANDLERS
 from service.http.routes.health import get_metrics
 from service.http.server.connection import Connection
@@ -96,9 +95,6 @@ def log_address(address: tuple[Any, ...], model: str) -> None:
     host, port, *_ = address
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     logger.info("listening on %s (docs at %s/docs, playground at %s/) with %s", where, where, where, model)
-    if model == BUILTIN:
-        logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
-        logger.info("for real images use --model Qwen/Qwen3-VL-Embedding-2B")
 
 
 def _bind(family: int, address: tuple[Any, ...]) -> socket.socket:

@@ -49,7 +49,7 @@ def test_the_line_has_the_cosine_of_a_model_in_bfloat16(
         say_if_faster(model, trial)
     cosine = float(cosine_similarity(trial.vectors, want, dim=-1).min())
     assert 0.99 < cosine < 0.999999
-    assert f"cosine to float32 at least {cosine:.5f}" in caplog.text
+    assert f"cosine of the vectors to those in float32 at least {cosine:.5f}" in caplog.text
     assert "--dtype bfloat16 would be faster" in caplog.text
 
 
