@@ -21,7 +21,7 @@ from service.ingest.ledger.writing import TooManyFailuresError, Writer
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.plan import with_ids_of
-from service.ingest.progress import Failures, Progress, RunCounts, make_progress
+from service.ingest.progress import Failures, Progress, RunCounts, make_progress, say
 from service.ingest.sending.batching import Batcher, ByteWindow
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
@@ -113,7 +113,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, readers:
         check_taken(source, options, agreed)
         counts.left_out, about = await asyncio.to_thread(leave_out, source, agreed)
         if about:
-            print(f"cenote ingest: {about}", file=sys.stderr)
+            say(about)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
             await _agree_with_ledger(ledger, client, agreed, target.identity)
             dead = _dead_letters(ledger, options, options.dead_letters or Path(f"{target.beside}.dead.jsonl"))
@@ -149,7 +149,7 @@ async def _agree_with_ledger(ledger: Ledger, client: Client, agreed: Agreed, sin
     if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
         if before := ledger.fact("probe"):
             check_probe(before, probe)
-        print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
+        say(ADOPTED)
 
 
 def _dead_letters(ledger: Ledger, options: Options, path: Path) -> DeadLetters:

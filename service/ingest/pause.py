@@ -3,7 +3,6 @@
 import asyncio
 import math
 import random
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from service.ingest.errors import IngestError
+from service.ingest.progress import say
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 30.0
@@ -100,8 +100,7 @@ class Pause:
             raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
         if now_s - self._failing_since_s >= TELL_AFTER_S and not self._has_told:
             self._has_told = True
-            told = f"{why}; waiting for the server, at most {self._give_up_s:g} s (--give-up-s)"
-            print(f"cenote ingest: {told}", file=sys.stderr, flush=True)
+            say(f"{why}; waiting for the server, at most {self._give_up_s:g} s (--give-up-s)")
         if now_s >= self._until_s:  # once a pause, however many requests it delays
             self.limit = max(self.limit / 2, 1.0)
         until_s = now_s + wait_s

@@ -101,6 +101,15 @@ HINTS = {
 """What helps against failures of a code."""
 
 
+def say(words: str) -> None:
+    """Print a line on stderr, at a terminal above the bar."""
+    line = f"cenote ingest: {words}"
+    if sys.stderr.isatty():
+        load("tqdm", "ingest").tqdm.write(line, file=sys.stderr)
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
 class Progress:
     """One line on stderr, at the end: the output where nobody watches, and the base of the others.
 

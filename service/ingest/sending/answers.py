@@ -42,11 +42,12 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def read_error(body: bytes, status: int) -> ItemError:
-    """Parse the error of an answer other than 200; a proxy's error has the status as code."""
+    """Parse the error of an answer other than 200; that of a proxy or of another program has the status as code."""
     try:
         return msgspec.json.decode(body, type=ErrorAnswer).error
     except msgspec.DecodeError:
-        return ItemError(f"http_{status}", f"status {status}: {body[:200].decode(errors='replace')!r}")
+        begins = body[:80].decode(errors="replace")
+        return ItemError(f"http_{status}", f"an answer of a proxy or another program, not of Cenote's form: {begins!r}")
 
 
 def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool = False) -> bytes:

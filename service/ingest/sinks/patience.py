@@ -4,7 +4,6 @@ A store in a folder is down while the folder is away: moved, or not mounted. Its
 """
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from uuid import UUID
 from service.ingest.errors import IngestError, StoreDownError
 from service.ingest.item import Point, Relabelled
 from service.ingest.pause import backoff_s
+from service.ingest.progress import say
 from service.ingest.sinks.sink import Sink, Written
 from service.ingest.sinks.target import Target
 from service.ingest.vectors import NO_LAYOUT, Layout
@@ -78,8 +78,7 @@ class PatientSink:
                         f"{error}; the store has taken nothing for {self._give_up_s:g} s (--give-up-s)"
                     ) from error
                 if not attempt:
-                    told = f"{error}; waiting for the store, at most {self._give_up_s:g} s (--give-up-s)"
-                    print(f"cenote ingest: {told}", file=sys.stderr, flush=True)
+                    say(f"{error}; waiting for the store, at most {self._give_up_s:g} s (--give-up-s)")
                 if self._hurries.wait(min(backoff_s(attempt), self._give_up_s)):
                     raise
                 attempt += 1
