@@ -17,10 +17,12 @@ WANTED_COSINE, WANTED_SHARE, WANTED_SAVING = 0.999, 0.6, 5.0
 SIDE, NUM_INSTRUCTIONS, NUM_WORDS = 1024, 16, 32
 COSINE = "bfloat16 vectors against the float32 oracle, least cosine (texts and an image)"
 MIXED = "text batch of 16,384 tokens, mixed lengths 16 to 1024"
+MIXED_8B = "8B shape: text batch of 16,384 tokens, mixed lengths 16 to 1024"
+PAIRS = "64 documents of 128 tokens after one query of 64: a reranker's forward"
 SHORT = "text batch of 64 queries, 24 tokens each"
 LONG = "one text of 8,192 tokens in float32: memory beside the weights"
 SAVED = f"one image of {SIDE}² × {NUM_INSTRUCTIONS} instructions: cached against uncached, decoding included"
-NAMES = (MIXED, SHORT, SAVED, COSINE, LONG)
+NAMES = (MIXED, SHORT, PAIRS, SAVED, COSINE, LONG, MIXED_8B)
 
 
 def measure(stage: Stage) -> Iterator[Row]:
@@ -28,11 +30,13 @@ def measure(stage: Stage) -> Iterator[Row]:
     model = shape_2b.make(stage)
     yield _rate(stage, model, MIXED, _mixed(stage), WANTED_SHARE)
     yield _rate(stage, model, SHORT, [24] * 64, None)
+    yield _pairs(stage, model)
     yield _saving(stage, model)
     oracle = shape_2b.in_float32(model)
     yield _cosine(stage, model, oracle)
     yield _long_in_float32(stage, oracle)
-    del oracle
+    del oracle, model
+    yield _rate(stage, shape_2b.make(stage, is_8b=True), MIXED_8B, _mixed(stage), WANTED_SHARE)
 
 
 def _mixed(stage: Stage) -> list[int]:
@@ -59,6 +63,13 @@ def _rate(stage: Stage, model: shape_2b.Model2B, name: str, lengths: list[int], 
     if wanted is None:
         return Row(name, measured, ceiling, share)
     return Row(name, measured, ceiling, share, f">= {wanted} of the matrix rate", share >= wanted)
+
+
+def _pairs(stage: Stage, model: shape_2b.Model2B) -> Row:
+    num, query, document = (8, 4, 6) if stage.is_dry else (64, 64, 128)
+    batch = shape_2b.text_batch([query + document] * num, _vocabulary(model), num_shared=query)
+    seconds = stage.wall_seconds(lambda: model.language.forward(batch, last_only=True))
+    return Row(PAIRS, f"{seconds * 1e3:.1f} ms, {num / seconds:,.0f} documents/s")
 
 
 def _pixels(side: int) -> tuple[torch.Tensor, bytes]:

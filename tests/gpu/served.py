@@ -7,10 +7,16 @@ Inference", embeddings: batches of 1, 16 and 64, up to 1,024 requests at once). 
 import json
 import statistics
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+import torch
+
 from service.checkpoint.hub import CHECKPOINT
+from service.model.architectures import load_model
+from service.model.packed.packed_batch import PackedBatch
+from service.outputs.plan import TokenPlan
 from tests.bench.checkpoint import random_checkpoint
 from tests.bench.texts import TextMaker
 from tests.bench.work import text_body
@@ -23,17 +29,19 @@ from tests.gpu.stage import Stage
 PROMPT_TOKENS = 50
 LOADS = ((1, 1024), (16, 256), (64, 64))
 """Inputs of a request, and requests at once."""
-FRONTS = (1, 8)
+FRONTS = (1, 4, 8)
 AT_ONCE = (1, 16, 64)
-NUM_INPUTS = 16_384
-"""Of a load, about."""
+NUM_REQUESTS = {1: 4096, 16: 1024, 64: 512}
+"""Of a load, by the inputs of each."""
+BARE_TOKENS = 16_384
+"""Of the batch whose forward is timed without a server."""
 NUM_QUERIES = 256
 QUERY_TOKENS = 16
 WANTED_OVER_BARE = 2.0
 
 
-def _load_name(shape: str, num_fronts: int, load: tuple[int, int]) -> str:
-    return f"{shape}, {num_fronts} fronts: requests of {load[0]} prompts of {PROMPT_TOKENS} tokens, {load[1]} at once"
+def _load_name(of: str, batch: int, at_once: int) -> str:
+    return f"{of}: requests of {batch} prompts of {PROMPT_TOKENS} tokens, {at_once} at once"
 
 
 def _query_name(at_once: int) -> str:
@@ -41,35 +49,70 @@ def _query_name(at_once: int) -> str:
 
 
 NAMES = (
-    *(_load_name(shape, fronts, load) for shape in SHAPES for fronts in FRONTS for load in LOADS),
+    *(_load_name(f"{shape}, {fronts} fronts", *load) for shape in SHAPES for fronts in FRONTS for load in LOADS),
     *map(_query_name, AT_ONCE),
 )
 
 
 def measure(stage: Stage) -> Iterator[Row]:
-    """Servers one after the other, each on a random checkpoint of its shape."""
+    """Servers one after the other, each on a random checkpoint of its shape; all encoders have one vocabulary."""
     num_processes = stage.size(8, 1)
     with tempfile.TemporaryDirectory() as name, Clients(num_processes) as clients:
         folder = Path(name)
+        loads: dict[tuple[int, int], tuple[list[bytes], list[bytes]]] = {}
         for shape in SHAPES:
             checkpoint = write_encoder(folder / shape, shape, is_tiny=stage.is_dry)
+            if not loads:
+                texts = TextMaker(checkpoint)
+                for batch, at_once in LOADS:
+                    nums = stage.size(at_once, 2), stage.size(NUM_REQUESTS[batch], 4)
+                    loads[batch, at_once] = _bodies(texts, nums[0], batch), _bodies(texts, nums[1], batch)
+            bare = _bare_rate(stage, checkpoint)
             for num_fronts in FRONTS:
-                yield from _loads(stage, clients, checkpoint, folder / f"{shape}-{num_fronts}.log", shape, num_fronts)
+                server = _serve(stage, checkpoint, folder / f"{shape}-{num_fronts}.log", *_fronts(stage, num_fronts))
+                yield from _loads(stage, clients, server, loads, bare, f"{shape}, {num_fronts} fronts")
         checkpoint = CHECKPOINT if stage.is_dry else random_checkpoint("2b", folder)
         yield from _queries(stage, clients, checkpoint, folder / "queries.log")
 
 
-def _loads(stage: Stage, clients: Clients, checkpoint: Path, log: Path, shape: str, num_fronts: int) -> Iterator[Row]:
-    server = _serve(stage, checkpoint, log, "--fronts", str(stage.size(num_fronts, 1)))
+def _fronts(stage: Stage, num_fronts: int) -> tuple[str, ...]:
+    """All clients have one address here, and the kernel gives each front its share of connections as it comes."""
+    return ("--fronts", str(stage.size(num_fronts, 1)), "--max-connections", "16384", "--proxies", "127.0.0.1")
+
+
+def _bare_rate(stage: Stage, checkpoint: Path) -> float:
+    """Prompts a second of the forward alone, in one large batch."""
+    dtype = torch.float32 if stage.is_dry else torch.bfloat16
+    backbone = load_model("text_encoder", checkpoint, stage.device, dtype, "mean").backbone
+    lengths = [PROMPT_TOKENS] * (stage.size(BARE_TOKENS, 100) // PROMPT_TOKENS)
+    ids = torch.from_numpy(np.random.default_rng(1).integers(5, 60, sum(lengths)))
+    positions = np.concatenate([backbone.positions(length, ()) for length in lengths], axis=1)
+    plans = [TokenPlan(one.tolist()) for one in torch.split(ids, lengths)]
+    batch = PackedBatch(ids, torch.from_numpy(positions), lengths, plans=plans)
+    for _ in range(3):  # plain, captured, and by its graph, if it has one
+        backbone.states(batch, "all")
+    return len(lengths) / stage.wall_seconds(lambda: backbone.states(batch, "all"))
+
+
+def _loads(
+    stage: Stage,
+    clients: Clients,
+    server: LiveServer,
+    loads: Mapping[tuple[int, int], tuple[list[bytes], list[bytes]]],
+    bare: float,
+    of: str,
+) -> Iterator[Row]:
     try:
-        texts = TextMaker(checkpoint)
-        for load in LOADS:
-            batch, at_once = load[0], stage.size(load[1], 2)
-            num = stage.size(NUM_INPUTS // batch, 4)
-            clients.ask(server.url, _bodies(texts, at_once, batch), at_once)  # kernels are chosen, memory is taken
-            asked = clients.ask(server.url, _bodies(texts, num, batch), at_once)
-            rate = num * batch / asked.seconds
-            yield Row(_load_name(shape, num_fronts, load), f"{rate:,.0f} prompts/s, {asked.told()}")
+        for (batch, at_once), (first, bodies) in loads.items():
+            clients.ask(server.url, first, len(first))  # kernels are chosen, memory is taken
+            asked = clients.ask(server.url, bodies, min(len(bodies), stage.size(at_once, 2)))
+            rate = len(bodies) * batch / asked.seconds
+            yield Row(
+                _load_name(of, batch, at_once),
+                f"{rate:,.0f} prompts/s, {asked.told()}",
+                f"{bare:,.0f}, the forward alone",
+                rate / bare,
+            )
     finally:
         server.stop()
 

@@ -32,6 +32,7 @@ VISION = {
     "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2, "num_position_embeddings": 2304,
     "deepstack_visual_indexes": [5, 11, 17],
 }  # fmt: skip
+TEXT_8B = {"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32}
 TINY_TEXT = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 2,
              "num_key_value_heads": 1, "vocab_size": 512}  # fmt: skip
 TINY_VISION = {"depth": 4, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 128,
@@ -67,12 +68,14 @@ class Model2B:
         return 2 * weights * sum(batch.segment_lengths) + sum(2 * width * n * n for n in batch.segment_lengths)
 
 
-def make(stage: Stage) -> Model2B:
-    """Seeded random weights in bfloat16 on the device, as transformers draws them.
+def make(stage: Stage, *, is_8b: bool = False) -> Model2B:
+    """Seeded random weights in bfloat16 on the device, as transformers draws them; with `is_8b` the 8B's decoder.
 
     Not doubled as in the oracle's checkpoint: over 28 layers that magnifies bfloat16's own rounding past the bar.
     """
     text, vision = ({**TEXT, **TINY_TEXT}, {**VISION, **TINY_VISION}) if stage.is_dry else (TEXT, VISION)
+    if is_8b and not stage.is_dry:
+        text, vision = TEXT | TEXT_8B, VISION | {"out_hidden_size": TEXT_8B["hidden_size"]}
     config = Qwen3VLConfig(text_config=text, vision_config=vision, image_token_id=IMAGE_TOKEN)
     torch.manual_seed(20261121)
     with torch.device(stage.device):
@@ -97,10 +100,12 @@ def _wrap(stock: Qwen3VLModel) -> Model2B:
     return Model2B(load_tower(stock), load_decoder(stock), stock)
 
 
-def text_batch(lengths: list[int], vocabulary: int, seed: int = 0) -> PackedBatch:
-    """Requests of random words."""
+def text_batch(lengths: list[int], vocabulary: int, seed: int = 0, num_shared: int = 0) -> PackedBatch:
+    """Requests of random words, of which so many at their beginnings are the same."""
     rng = np.random.default_rng(seed)
     words = rng.integers(FIRST_WORD, vocabulary, sum(lengths))
+    for start in np.cumsum(lengths) - lengths:
+        words[start : start + num_shared] = words[:num_shared]
     positions = np.concatenate([mrope_positions(length, []) for length in lengths], axis=1)
     return PackedBatch(torch.from_numpy(words), torch.from_numpy(positions), lengths)
 
