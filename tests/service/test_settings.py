@@ -45,7 +45,7 @@ def test_bytes_may_have_units(text: str, num_bytes: int) -> None:
     ("text", "told"),
     [
         ("[model.rank]\nmodel = 'x'\n", r"unknown table \[model\]; did you mean \[models.rank\]\?"),
-        ("[modles.rank]\nmodel = 'x'\n", r"unknown table \[modles\]; did you mean \[models.rank\]\?"),
+        ("[modelz.rank]\nmodel = 'x'\n", r"unknown table \[modelz\]; did you mean \[models.rank\]\?"),
         ("[model]\nname = 'x'\n", r"unknown table \[model\]; did you mean \[models.NAME\]\?"),
         ("[server]\nport = 1\n", r"unknown table \[server\]; settings stand at the top of the file"),
         ("[models.rank]\nmodel = 'x'\ndtyp = 'y'\n", r"models.rank.dtyp: .*; did you mean dtype\?"),
