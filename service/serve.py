@@ -65,7 +65,7 @@ async def _serve_until_ended(settings: Settings, launched: Sequence[Launched]) -
             logger.info("metrics on %s", where)
         tasks = [
             asyncio.create_task(_stop_when_ended(server, serving)),
-            asyncio.create_task(_log_address(server, settings)),
+            asyncio.create_task(_log_address(server, serving)),
         ]
         await server.serve(bound)
         for task in tasks:
@@ -78,8 +78,8 @@ async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:
     server.should_exit = True
 
 
-async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
+async def _log_address(server: uvicorn.Server, serving: Serving) -> None:
     """Log the address once the server listens: port 0 is resolved by then."""
     while not server.started:
         await asyncio.sleep(0.01)
-    log_address(server.servers[0].sockets[0].getsockname(), settings.model_ids)
+    log_address(server.servers[0].sockets[0].getsockname(), [one.name for one in serving.models])

@@ -111,7 +111,7 @@ class MainProcess:
             self._dispatcher.listen()
         except OSError as error:
             raise listen_error(error, self._settings.host, address, f"--port {self._settings.port}") from None
-        log_address(address, self._settings.model_ids)
+        log_address(address, [keeper.name for keeper in self._hub.keepers])
 
     def _take(self, front: FrontProcess, message: ToMain) -> None:
         """Hear a front."""

@@ -67,6 +67,7 @@ class EngineKeeper:
         launched: processes that wait for its lines; each engine takes one, or starts its own.
 
     Attributes:
+        name: the model's, which answers have.
         host: in whose engine's process this one runs: its own, or that of a model whose weights it shares.
         was_ready: a front's health probe has passed once.
         has_failed: there can never be an engine.
@@ -90,8 +91,8 @@ class EngineKeeper:
         self._fronts = fronts
         self._num_fronts = num_fronts
         self._launched = list(launched)
-        self._name = name_of(settings.served_name, canonical_name(settings.model))
-        self._series = EngineSeries(self._name)  # 0 while it loads
+        self.name = name_of(settings.served_name, canonical_name(settings.model))
+        self._series = EngineSeries(self.name)  # 0 while it loads
         self._lines = EngineLines(model, fronts)
         self._watchdog = Watchdog(settings.engine_stuck_s)
         self._engine: EngineProcess | None = None
@@ -209,7 +210,7 @@ class EngineKeeper:
         with self._lines.open() as theirs:
             lines = self.arena, theirs.fileno()
             if self.host is self:
-                launched = self._launched.pop() if self._launched else launch(self._name)
+                launched = self._launched.pop() if self._launched else launch(self.name)
                 engine = await start_engine(launched, *lines)
             else:
                 engine = await self.host.take_in(*lines)
@@ -323,7 +324,7 @@ class EngineKeeper:
         assert self.ready is not None  # the engine said Ready before it was served
         what = f"{self.ready.num_parameters / 1e6:.1f} M parameters, {self.ready.dtype} on {self.ready.device}"
         took = f"loaded in {self.ready.load_s:.1f} s, started in {self._start_s:.1f} s"
-        logger.info("ready: %s, %s, %s", self._name, what, took)
+        logger.info("ready: %s, %s, %s", self.name, what, took)
 
     def _tell(self, *, state: EngineState, **changes: Any) -> None:
         """Tell every front how the engine is."""

@@ -12,7 +12,7 @@ import os
 import resource
 import socket  # noqa: TID251  # of our own server
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -90,11 +90,11 @@ def listen_error(error: OSError, host: str, address: tuple[Any, ...], flag: str)
     return ListenError(reason.format(flag=flag, host=host, address=where))
 
 
-def log_address(address: tuple[Any, ...], model: str) -> None:
-    """Log the address that the server listens on: port 0 is resolved by then."""
+def log_address(address: tuple[Any, ...], names: Iterable[str]) -> None:
+    """Log the address that the server listens on, port 0 resolved by then, and the models, by the names of requests."""
     host, port, *_ = address
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    logger.info("listening on %s (docs at %s/docs, playground at %s/) with %s", where, where, where, model)
+    logger.info("listening on %s (docs at %s/docs, playground at %s/) with %s", where, where, where, ", ".join(names))
 
 
 def _bind(family: int, address: tuple[Any, ...]) -> socket.socket:

@@ -25,8 +25,6 @@ ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 KEY = re.compile(r"(?i)bearer |authorization|\bsk-[\w-]{8,}|data:image/|" + BODY)
 OPERATORS = {"folder", "config", "exception"}
 """Fields for the operator's eyes, which name folders of the machine: at start, and where the code failed."""
-LOOKING_FOR = "looking for "
-"""The one message with the operator's own `--model`, which may be a folder."""
 
 
 @line(19, "lines of every log above", "JSON; 0 addresses, traces, keys, paths", sizes=(500, 5_000))
@@ -62,7 +60,7 @@ def _wrong_with(line: str) -> str:
     public = json.dumps({name: value for name, value in said.items() if name not in OPERATORS}, ensure_ascii=False)
     if "Traceback" in public:
         return "a traceback out of its field"
-    return "a path" if PATH.search(public) and not str(said["message"]).startswith(LOOKING_FOR) else ""
+    return "a path" if PATH.search(public) else ""
 
 
 def _provoke(size: int, log: Path) -> None:
