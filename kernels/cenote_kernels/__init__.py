@@ -6,7 +6,6 @@ from cenote_kernels.epilogue import epilogue, finish
 from cenote_kernels.fused_epilogue import EPILOGUE, OutputSpec, Row, as_tensor
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.patchify import PATCHIFY, patchify
-from cenote_kernels.resize import RESIZE, resize
 from cenote_kernels.scatter import SCATTER, scatter
 from cenote_kernels.vector_ops import (
     POOL,
@@ -21,7 +20,7 @@ from cenote_kernels.vector_ops import (
 )
 
 OPS: tuple[OpSpec, ...] = (
-    *(POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER, RESIZE),
+    *(POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER),
     *(RMS_NORM, APPLY_ROPE, GATE),
 )
 """Every op, for the tests and benchmarks that are generated from them."""
@@ -34,7 +33,6 @@ __all__ = [
     "PATCHIFY",
     "POOL",
     "QUANTIZE",
-    "RESIZE",
     "RMS_NORM",
     "SCATTER",
     "TRUNCATE_NORMALIZE",
@@ -55,7 +53,6 @@ __all__ = [
     "patchify",
     "pool",
     "quantize",
-    "resize",
     "rms_norm",
     "scatter",
     "truncate_normalize",

@@ -16,9 +16,6 @@ from cenote_kernels.nvrtc import cubin, cuda_core
 
 Argument = torch.Tensor | ctypes.c_int32 | ctypes.c_int64 | ctypes.c_float
 
-MAX_SHARED_BYTES = 46 * 1024
-"""Dynamic shared memory of a block. Every card gives 48 KiB unasked, and the kernels' own arrays count in."""
-
 
 class Call(NamedTuple):
     """One launch.
@@ -29,7 +26,6 @@ class Call(NamedTuple):
         grid: blocks along x and y.
         threads: threads of a block.
         arguments: as the kernel takes them; a tensor stands for the address of its first element.
-        shared_bytes: dynamic shared memory of a block.
     """
 
     source: str
@@ -37,7 +33,6 @@ class Call(NamedTuple):
     grid: tuple[int, int]
     threads: int
     arguments: tuple[Argument, ...]
-    shared_bytes: int = 0
 
 
 Launch = Callable[[Call], None]
@@ -80,7 +75,7 @@ def on_device(call: Call) -> None:
 
 def _enqueue(call: Call, index: int, arguments: list[Any]) -> None:
     stream = _stream(torch._C._cuda_getCurrentRawStream(index), index)
-    config = _config(call.grid, call.threads, call.shared_bytes)
+    config = _config(call.grid, call.threads)
     cuda_core().launch(stream, config, _kernel(call.source, call.entry, index), *arguments)
 
 
@@ -91,8 +86,8 @@ def _stream(handle: int, _device_index: int) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _config(grid: tuple[int, int], threads: int, shared_bytes: int) -> Any:
-    return cuda_core().LaunchConfig(grid=grid, block=threads, shmem_size=shared_bytes)
+def _config(grid: tuple[int, int], threads: int) -> Any:
+    return cuda_core().LaunchConfig(grid=grid, block=threads)
 
 
 def architecture(device_index: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from cenote_kernels import cubin_cache
 
 FOLDER = Path(__file__).parent / "cuda"
-SOURCES = ("decoder_rows", "epilogue", "patchify", "resize", "scatter")
+SOURCES = ("decoder_rows", "epilogue", "patchify", "scatter")
 """Every file that is compiled, without its ending."""
 
 OPTIONS: dict[str, Any] = {"std": "c++17", "fma": False}

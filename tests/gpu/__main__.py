@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from cenote_kernels import kernels_run_on
-from tests.gpu import ceilings, images, kernels, model, resize_sweep, served
+from tests.gpu import ceilings, images, kernels, model, served
 from tests.gpu.page import NOT_MEASURED, Page, table
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
@@ -33,7 +33,6 @@ PARTS: tuple[Part, ...] = (
     ("model", model.NAMES, model.measure),
     ("images", images.NAMES, images.measure),
     ("served", served.NAMES, served.measure),
-    ("resize", resize_sweep.NAMES, resize_sweep.measure),
 )
 NAMES = tuple(name for _, names, _ in PARTS for name in names)
 

@@ -18,7 +18,6 @@ WANTED_SHARE = 0.85
 SHAPES = {
     "epilogue": "49,152 requests of 2048, bfloat16 to float32",
     "patchify": "8192 × 8192 pixels to bfloat16",
-    "resize": "8192² to 4096² pixels, both passes",
     "rms_norm": "65,536 rows of 2048, bfloat16",
     "apply_rope": "16,384 rows of 24 heads of 128, normed and turned in place, bfloat16",
     "gate": "16,384 rows of 2 × 6144, bfloat16",

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from cenote_kernels import Row, as_tensor
-from cenote_kernels.launch import MAX_SHARED_BYTES, Call
+from cenote_kernels.launch import Call
 from cenote_kernels.nvrtc import FOLDER, source
 from service.outputs.block import NumberFormat
 from service.outputs.dense import DenseAsk
@@ -79,7 +79,6 @@ class OnCpu:
 
     def __call__(self, call: Call) -> None:
         self.calls.append(call)
-        assert call.shared_bytes <= MAX_SHARED_BYTES
         assert 0 < call.grid[0] < 2**31
         assert 0 < call.grid[1] < 65536
         run = getattr(library(call.source), f"launch_{call.entry}")
@@ -90,4 +89,4 @@ class OnCpu:
         """Run the stand-in: 0, or a key of `RESULTS`."""
         values = [ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else one for one in call.arguments]
         addresses = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-        return launch(*call.grid, call.threads, call.shared_bytes, int(self.backwards), addresses)
+        return launch(*call.grid, call.threads, int(self.backwards), addresses)

@@ -6,7 +6,6 @@ Each launch runs twice, with the threads of a block in both orders: what a missi
 import random
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 import torch
 
@@ -15,7 +14,6 @@ from cenote_kernels.fused_epilogue import FORMATS, fits, fused_epilogue
 from cenote_kernels.launch import Call
 from cenote_kernels.nvrtc import SOURCES
 from cenote_kernels.patchify import patchify_kernel, patchify_reference
-from cenote_kernels.resize import resize_kernel, resize_reference
 from cenote_kernels.scatter import scatter_kernel
 from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output, packed, tensors
 
@@ -53,18 +51,6 @@ def test_patchify_turns_all_256_bytes_into_the_references_floats(launch: OnCpu) 
     pixels = torch.arange(256, dtype=torch.uint8).repeat(12).view(32, 32, 3)
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         assert torch.equal(patchify_kernel(pixels, dtype, launch=launch), patchify_reference(pixels, dtype))
-
-
-def test_resize_is_its_reference_over_random_sizes(launch: OnCpu) -> None:
-    rng = np.random.default_rng(7)
-    for _ in range(60):
-        sizes = [int(rng.integers(1, rng.choice([5, 40, 130]) + 1)) for _ in range(4)]
-        pixels = torch.from_numpy(rng.integers(0, 256, (*sizes[:2], 3), dtype=np.uint8))
-        assert torch.equal(resize_kernel(pixels, *sizes[2:], launch=launch), resize_reference(pixels, *sizes[2:])), (
-            sizes
-        )
-    spans = {call.shared_bytes > 0 for call in launch.calls if call.entry == "resize_horizontal"}
-    assert True in spans
 
 
 DIVIDE = """

@@ -12,7 +12,6 @@ typedef long long i64;
 
 #ifdef __CUDACC__
 #define DEVICE __device__ __forceinline__
-#define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
 
 /// Threads of a block at most and, where a number follows, how many such blocks a processor must have room for.
@@ -26,7 +25,6 @@ struct alignas(8) Words2 {
 };
 
 DEVICE int least(int a, int b) { return a < b ? a : b; }
-DEVICE int greatest(int a, int b) { return a > b ? a : b; }
 
 /// Byte `at` (0..3) of a word as a float. 0x4B000000 is 2^23, whose last mantissa bit is worth 1: no slow conversion.
 DEVICE float byte_as_float(u32 word, int at) {

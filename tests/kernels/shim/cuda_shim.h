@@ -19,7 +19,6 @@
 #define __launch_bounds__(...)
 #define __shared__ static
 #define rsqrtf(x) (1.0f / sqrtf(x))
-#define DYNAMIC_SHARED(type, name) type* name = reinterpret_cast<type*>(shim::dynamic_shared())
 
 namespace shim {
 struct Place {
@@ -37,11 +36,8 @@ inline std::vector<Fiber> fibers;
 inline ucontext_t scheduler;
 inline int current = 0;
 inline bool trapped = false;
-inline std::vector<uint64_t> shared_words;
 inline void (*body)(void**) = nullptr;
 inline void** body_arguments = nullptr;
-
-inline void* dynamic_shared() { return (void*)(((uintptr_t)shared_words.data() + 15) / 16 * 16); }
 
 inline void wait(State state) {
     Fiber& fiber = fibers[current];
@@ -168,12 +164,11 @@ template <typename... Arguments> auto unpacker(void (*)(Arguments...)) {
 
 template <auto kernel> void call(void** arguments) { unpack(kernel, arguments, unpacker(kernel)); }
 
-template <auto kernel> int launch(int grid_x, int grid_y, int threads, int bytes, int backwards, void** arguments) {
+template <auto kernel> int launch(int grid_x, int grid_y, int threads, int backwards, void** arguments) {
     body = call<kernel>;
     body_arguments = arguments;
     trapped = false;
     if ((int)fibers.size() < threads) fibers = std::vector<Fiber>(threads);
-    shared_words.assign(bytes / 8 + 3, 0xFFFFFFFFFFFFFFFFull);  // NaN, until something is written
     gridDim.x = grid_x, gridDim.y = grid_y, blockDim.x = threads;
     for (blockIdx.y = 0; blockIdx.y < grid_y; ++blockIdx.y) {
         for (blockIdx.x = 0; blockIdx.x < grid_x; ++blockIdx.x) {
@@ -185,6 +180,6 @@ template <auto kernel> int launch(int grid_x, int grid_y, int threads, int bytes
 }  // namespace shim
 
 #define SHIM_EXPORT(name)                                                                                             \
-    extern "C" int launch_##name(int x, int y, int threads, int bytes, int backwards, void** arguments) {             \
-        return shim::launch<name>(x, y, threads, bytes, backwards, arguments);                                        \
+    extern "C" int launch_##name(int x, int y, int threads, int backwards, void** arguments) {                        \
+        return shim::launch<name>(x, y, threads, backwards, arguments);                                               \
     }
