@@ -7,6 +7,7 @@ specification.
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -50,6 +51,8 @@ JOB = np.dtype(
     ]
 )
 """The output of one request, as epilogue.cu reads it (`Job`)."""
+WANTED = ("ranges", "dimensions", "formats", "normalize", "bound")
+"""Fields that follow from what a request asks for."""
 
 Row = dict[str, memoryview]
 """One request's vector by number format, little-endian: bytes as they are sent, of a buffer that rows share."""
@@ -91,38 +94,60 @@ def fused_epilogue(
     launch: Launch = on_device,
 ) -> Rows:
     """Return the same as `cenote_kernels.epilogue`, by cuda/epilogue.cu; `fits(hidden)` must hold."""
-    bounds = cu_seqlens.tolist()
-    flat, places = _flat_ranges({one.dimensions for one in outputs}, ranges or {}, hidden.device)
-    jobs, num_bytes = np.zeros(len(outputs), JOB), 0
-    for index, one in enumerate(outputs):
-        formats = sum(BITS[kind] for kind in set(one.output_dtypes))
+    kinds = {one: _Layout.of(one) for one in set(outputs)}  # mostly one: requests of a batch want the same
+    flat, places = _flat_ranges({one.dimensions for one in kinds}, ranges or {}, hidden.device)
+    slots = np.array([kinds[one].num_bytes for one in outputs])
+    bounds, num_bytes = cu_seqlens.numpy(), int(slots.sum())
+    jobs = np.zeros(len(outputs), JOB)
+    jobs["start"], jobs["end"] = bounds[1:] - 1 if mode == "last_token" else bounds[:-1], bounds[1:]
+    jobs["out"] = np.cumsum(slots) - slots
+    for one, layout in kinds.items():
+        own = np.array([other == one for other in outputs])
         bound = INT8_RANGE_SIGMAS / math.sqrt(one.dimensions)
-        place = places.get(one.dimensions, -1)
-        start, end = bounds[index : index + 2]
-        tokens = (end - 1, end) if mode == "last_token" else (start, end)
-        jobs[index] = (*tokens, num_bytes, place, one.dimensions, formats, one.normalize, bound)
-        num_bytes += sum(_slot_bytes(kind, one.dimensions) for kind in set(one.output_dtypes))
+        wanted = (places.get(one.dimensions, -1), one.dimensions, layout.bits, one.normalize, bound)
+        for name, value in zip(WANTED, wanted, strict=True):
+            jobs[name][own] = value
     out = torch.empty(num_bytes + len(outputs), dtype=torch.uint8, device=hidden.device)
     given = hidden, ctypes.c_int32(hidden.shape[1]), torch.from_numpy(jobs.view(np.uint8)).to(hidden.device), flat
     entry = f"epilogue_{'mean' if mode == 'mean' else 'one'}_{NAMES[hidden.dtype]}"
     threads = -(-hidden.shape[1] // (32 * COLUMNS)) * 32  # by the model, not the batch: the order of sums depends on it
     launch(Call("epilogue", entry, (len(outputs), 1), threads, (*given, out, out[num_bytes:])))
-    return _split(out.cpu(), num_bytes, jobs["out"].tolist(), outputs)
+    return _split(out.cpu(), num_bytes, jobs["out"].tolist(), [kinds[one] for one in outputs])
 
 
-def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[OutputSpec]) -> Rows:
-    """The rows of each request; None where the kernel found the vector not valid."""
-    rows: list[Row | None] = []
-    whole = host.numpy().data
-    for start, one, valid in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
-        made: Row = {}
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the formats of an output lie in its slot.
+
+    Attributes:
+        bits: of its formats, as the kernel has them.
+        parts: of each format, in the order that was asked for, its first byte and the one after its last.
+        num_bytes: of the slot.
+    """
+
+    bits: int
+    parts: Mapping[NumberFormat, tuple[int, int]]
+    num_bytes: int
+
+    @classmethod
+    def of(cls, one: OutputSpec) -> "_Layout":
+        found: dict[NumberFormat, tuple[int, int]] = {}
+        start = 0
         for kind in sorted(set(one.output_dtypes), key=BITS.__getitem__):
             dtype, per_word = FORMATS[kind]
             length = one.dimensions // 8 if per_word == 32 else one.dimensions
-            made[kind] = whole[start : start + length * dtype.itemsize]
+            found[kind] = start, start + length * dtype.itemsize
             start += _slot_bytes(kind, one.dimensions)
-        rows.append({kind: made[kind] for kind in one.output_dtypes} if valid else None)
-    return rows
+        return cls(sum(map(BITS.__getitem__, found)), {kind: found[kind] for kind in one.output_dtypes}, start)
+
+
+def _split(host: torch.Tensor, num_bytes: int, starts: list[int], layouts: Sequence[_Layout]) -> Rows:
+    """The rows of each request; None where the kernel found the vector not valid."""
+    whole = host.numpy().data
+    return [
+        {kind: whole[start + first : start + stop] for kind, (first, stop) in layout.parts.items()} if valid else None
+        for start, layout, valid in zip(starts, layouts, host[num_bytes:].tolist(), strict=True)
+    ]
 
 
 def as_tensor(row: memoryview, kind: NumberFormat) -> torch.Tensor:

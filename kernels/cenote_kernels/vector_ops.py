@@ -40,7 +40,15 @@ def pool(hidden: torch.Tensor, cu_seqlens: torch.Tensor, mode: PoolingMode) -> t
         return hidden[cu_seqlens[:-1]].float()
     if len(cu_seqlens) == 2:
         return hidden.float().mean(0, keepdim=True)
+    if hidden.is_cuda:
+        return segment_means(hidden, cu_seqlens)
     return torch.stack([segment.float().mean(0) for segment in torch.split(hidden, cu_seqlens.diff().tolist())])
+
+
+def segment_means(hidden: torch.Tensor, cu_seqlens: torch.Tensor) -> torch.Tensor:
+    """`pool` by means in one call, for a GPU, where three calls for each segment cost 45 us; on a processor they win."""
+    lengths = cu_seqlens.diff().to(hidden.device)
+    return torch.segment_reduce(hidden.float(), "mean", lengths=lengths, axis=0, unsafe=True)  # it would wait to check
 
 
 def _pool_sample(seed: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from cenote_kernels import OPS, POOL, epilogue, finish, pool, quantize, truncate_normalize
+from cenote_kernels.vector_ops import segment_means
 from tests.kernels.on_cpu import output, packed, tensors
 
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
@@ -24,6 +25,14 @@ def test_pool_equals_numpy(mode: str, dtype: torch.dtype) -> None:
         "mean": [rows[a:b].mean(0) for a, b in bounds],
     }[mode]
     np.testing.assert_allclose(pool(hidden, cu_seqlens, mode).numpy(), np.stack(want), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_means_in_one_call_are_the_same_means(dtype: torch.dtype) -> None:
+    hidden, cu_seqlens = packed(dtype=dtype)
+    torch.testing.assert_close(segment_means(hidden, cu_seqlens), pool(hidden, cu_seqlens, "mean"), atol=1e-6, rtol=0)
+    hidden[2] = float("nan")
+    assert segment_means(hidden, cu_seqlens).isnan().any(-1).tolist() == [False, True, False, False, False]
 
 
 def test_a_nan_stays_in_its_own_row() -> None:
