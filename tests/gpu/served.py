@@ -29,7 +29,7 @@ from tests.gpu.stage import Stage
 PROMPT_TOKENS = 50
 LOADS = ((1, 1024), (16, 256), (64, 64))
 """Inputs of a request, and requests at once."""
-FRONTS = (1, 8)
+FRONTS = (1, 4, 8)
 AT_ONCE = (1, 16, 64)
 NUM_REQUESTS = {1: 4096, 16: 1024, 64: 512}
 """Of a load, by the inputs of each."""
