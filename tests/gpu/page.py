@@ -2,6 +2,8 @@
 
 import json
 import platform
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -70,7 +72,17 @@ def _facts() -> dict[str, str]:
     if torch.cuda.is_available():
         card = torch.cuda.get_device_properties(0)
         found["gpu"] = f"{card.name}, {card.multi_processor_count} SMs, {card.total_memory / 2**30:.0f} GiB"
+        found["driver"] = _driver()
     return found
+
+
+def _driver() -> str:
+    """Version of the card's driver, by the program that comes with it."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return "unknown"
+    asked = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.partition("\n")[0] or "unknown"
 
 
 def table(rows: Sequence[Row]) -> str:
