@@ -116,7 +116,7 @@ class MilvusCollection(Sink):
     def _fail(self, error: Exception) -> NoReturn:
         """Raise the error of a call: a server that cannot be reached may answer later."""
         details = getattr(error, "details", None)  # gRPC's own errors have lines of their insides in their text
-        words = getattr(error, "message", "") or (details() if callable(details) else str(error))
+        words = getattr(error, "message", "") or str(details() if callable(details) else error)
         if self._target.is_url and any(passing in str(error) for passing in PASSING):
             raise StoreDownError(f"--to {self._target.described}: {words}") from error
         raise self._target.error(words) from error

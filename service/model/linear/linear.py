@@ -71,7 +71,9 @@ class Linear(Product):
         """See `Product`; in half precision on CUDA within the product, where it is GELU's form by tanh."""
         if self.bias is None or not x.is_cuda or x.dtype == torch.float32:
             return super().project_gelu_tanh(x, memory)
-        return torch._addmm_activation(self.bias, x, self._transposed, use_gelu=True, out=memory)
+        return torch._addmm_activation(  # pyright: ignore[reportPrivateImportUsage]
+            self.bias, x, self._transposed, use_gelu=True, out=memory
+        )
 
     def part(self, start: int, stop: int) -> "Linear":
         """The outputs `start` to `stop` as a product of their own; shares the weight's memory."""
