@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from service.ingest.files.source_file import PageContent
 from service.ingest.sinks.target import KINDS
 from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
+from service.settings.setting_sources import plain_bytes
 
 MIN_S, MAX_S = 0.1, 86_400.0
 """Of a segment of a video, and of the patience with a server."""
@@ -179,8 +180,8 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
     _number(group, "--max-errors", MOST, "stop when more than N items have failed", least=0)
     _number(group, "--concurrency", 4, "concurrent requests (default 4)", most=1024)
     _number(group, "--batch-inputs", 64, "maximum inputs of a request (default 64)")
-    _number(group, "--batch-bytes", 8 << 20, "maximum bytes of a request (default 8 MiB)")
-    _number(group, "--window-bytes", 64 << 20, "maximum bytes of items in memory (default 64 MiB)")
+    _number(group, "--batch-bytes", 8 << 20, "maximum size of a request (default 8MiB)", metavar="BYTES")
+    _number(group, "--window-bytes", 64 << 20, "maximum size of items in memory (default 64MiB)", metavar="BYTES")
     group.add_argument(
         "--give-up-s",
         type=_seconds,
@@ -192,17 +193,24 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
 
 
 def _number(
-    group: argparse._ArgumentGroup, flag: str, default: int, words: str, least: int = 1, most: int = MOST
+    group: argparse._ArgumentGroup,
+    flag: str,
+    default: int,
+    words: str,
+    least: int = 1,
+    most: int = MOST,
+    metavar: Literal["N", "BYTES"] = "N",
 ) -> None:
-    """Add a flag that takes an integer from `least` to `most`."""
+    """Add a flag that takes an integer from `least` to `most`; one of bytes may have a unit."""
 
     def read(text: str) -> int:
         with suppress(ValueError):
-            if least <= (value := int(text)) <= most:
+            if least <= (value := int(text if metavar == "N" else plain_bytes(text))) <= most:
                 return value
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected an integer from {least} to {most}")
+        unit = "" if metavar == "N" else ", or a size such as 8MiB"
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected an integer from {least} to {most}{unit}")
 
-    group.add_argument(flag, type=read, default=default, metavar="N", help=words)
+    group.add_argument(flag, type=read, default=default, metavar=metavar, help=words)
 
 
 def _seconds(text: str) -> float:

@@ -23,13 +23,14 @@ Source: linux/prctl.h.
 
 @asynccontextmanager
 async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
-    """Start a server with flags of `cenote serve` and yield its URL; it ends with the run.
+    """Start a server with flags of `cenote serve` and yield its URL once it is ready; it ends with the run.
 
     On Linux it ends even when the run is killed.
     """
     with tempfile.TemporaryFile() as log:  # without a name: nothing stays of a run that is killed
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "service", "serve", "--port", "0", "--lame-duck-s", "0", *settings,
+            sys.executable, "-P", "-m", "service", "serve", "--port", "0", "--listen", "when-ready",
+            "--lame-duck-s", "0", *settings,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=log,
             process_group=0,  # Ctrl-C is the run's to handle
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,

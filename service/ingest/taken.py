@@ -55,7 +55,7 @@ def check_taken(source: OpenSource, options: Options, agreed: Agreed) -> None:
 
 
 def leave_out(source: OpenSource, agreed: Agreed) -> tuple[int, str]:
-    """Have a folder pass over files of kinds that the model does not take: their number, and what to say of it.
+    """Have a folder pass over files of kinds that the model does not take: what is left out, and what to say of it.
 
     Raises:
         IngestError: it holds no others.
@@ -66,21 +66,24 @@ def leave_out(source: OpenSource, agreed: Agreed) -> tuple[int, str]:
     if not found:
         return 0, NOTHING
     source.left_out = frozenset(found.keys() - _taken(agreed.card, agreed))
+    unread = source.unread()
+    also = f"{_described('file', unread)} of kinds that are not read" if unread else ""
     if not source.left_out:
-        return 0, ""
-    left = {kind: found[kind] for kind in found if kind in source.left_out}
+        return unread.total(), f"leaves out {also}" if unread else ""
+    left: dict[FileKind, Counter[str]] = {kind: found[kind] for kind in found if kind in source.left_out}
     takes = f"{agreed.card['root']} takes {' and '.join(agreed.card['modalities'])} alone"
     if len(left) == len(found):
         raise IngestError(f"SOURCE: it holds nothing but {_listed(left)}, and {takes}; {_advice(source, agreed)}")
     words = f"leaves out {_listed(left)}, as {takes}; for them, {_advice(source, agreed)} and another --to"
-    return sum(files.total() for files in left.values()), words
+    num_files = sum(files.total() for files in left.values()) + unread.total()
+    return num_files, f"{words}; and {also}" if unread else words
 
 
 def _taken(card: Mapping[str, Any], agreed: Agreed) -> set[FileKind]:
     """Kinds of file that a model takes; of videos a server of an older version does not say how they are sampled."""
     needed: dict[FileKind, str] = {"document": "text", "image": "image", "video": "video"}
     needed["PDF"] = "text" if agreed.plan.pages == "text" else "image"
-    takes = {kind for kind, modality in needed.items() if modality in card["modalities"]}
+    takes: set[FileKind] = {kind for kind, modality in needed.items() if modality in card["modalities"]}
     return takes if card.get("video_fps") is not None else takes - {"video"}
 
 
@@ -96,7 +99,7 @@ def _listed(kinds: Mapping[FileKind, Counter[str]]) -> str:
     return " and ".join(_described(kind, files) for kind, files in kinds.items())
 
 
-def _described(kind: FileKind, files: Counter[str]) -> str:
+def _described(kind: str, files: Counter[str]) -> str:
     suffixes: Sequence[str] = [suffix or "no suffix" for suffix, _ in files.most_common(MAX_SUFFIXES)]
     more = ", ..." if len(files) > MAX_SUFFIXES else ""
     return f"{files.total()} {kind}{'s' if files.total() > 1 else ''} ({', '.join(suffixes)}{more})"

@@ -112,7 +112,7 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
 
 def _convert(name: str, source: str, value: Any) -> Any:
     if isinstance(value, str) and name.endswith("_bytes"):
-        value = _bytes(value)
+        value = plain_bytes(value)
     if isinstance(FIELDS[name].default, tuple):
         value = _list(value)
     try:
@@ -135,7 +135,7 @@ def _list(value: Any) -> Any:
     return [name.strip() for part in parts for name in part.split(",")]
 
 
-def _bytes(text: str) -> str:
+def plain_bytes(text: str) -> str:
     """`2GiB`, `2GB` or `1.5 gb` as a number of bytes; anything else unchanged."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
     size = SIZES.get(match[2]) if match else None

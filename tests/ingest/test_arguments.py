@@ -13,7 +13,7 @@ def parser() -> argparse.ArgumentParser:
     return one
 
 
-NUMBERS = [action.option_strings[0] for action in parser()._actions if action.metavar in ("N", "S")]
+NUMBERS = [action.option_strings[0] for action in parser()._actions if action.metavar in ("N", "S", "BYTES")]
 
 
 @pytest.mark.parametrize("flag", NUMBERS)
@@ -28,3 +28,9 @@ def test_as_many_requests_at_once_as_nobody_wants_are_refused(capsys: pytest.Cap
     with pytest.raises(SystemExit):
         parser().parse_args(["-", "--to", "out.jsonl", "--concurrency", "100000"])
     assert "expected an integer from 1 to 1024" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written", ["8MiB", "8388608", "8 mib", "8192KiB"])
+def test_bytes_are_written_as_for_serve(written: str) -> None:
+    options = parser().parse_args(["-", "--to", "out.jsonl", "--batch-bytes", written, "--window-bytes", written])
+    assert options.batch_bytes == options.window_bytes == 8 << 20

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.program import Program, by_id
+from tests.ingest.program import Program, by_id, ran
 
 
 @pytest.mark.slow
@@ -25,3 +25,12 @@ def test_nothing_is_left_of_a_run_that_is_killed(tmp_path: Path) -> None:
     children = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children")
     run.kill_when(lambda: bool(children.read_text()))
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_server_that_does_not_become_ready_ends_the_run_with_its_sentence(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"id":1,"text":"a"}\n')
+    ended = ran(tmp_path / "in.jsonl", "--to", tmp_path / "out.jsonl", "--device", "cuda:99")
+    assert ended.returncode == 1
+    assert "`cenote serve` did not start: " in ended.stderr
+    assert "cuda:99" in ended.stderr

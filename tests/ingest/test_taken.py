@@ -46,3 +46,17 @@ def test_a_folder_without_a_file_that_is_read_is_said_to_be_one(builtin: LiveSer
     ended = ran(tmp_path / "in", "--to", tmp_path / "out.jsonl", "--server", builtin.url)
     assert ended.returncode == 0
     assert "SOURCE: the folder has no document, image, PDF or video; --glob selects" in ended.stderr
+
+
+@pytest.mark.parametrize(("glob", "said"), [("", True), ("*.txt", False)])
+def test_files_of_a_mixed_folder_that_are_not_read_are_counted(
+    builtin: LiveServer, tmp_path: Path, glob: str, said: bool
+) -> None:
+    (tmp_path / "in" / ".hidden").mkdir(parents=True)
+    for name in ("a.txt", "b.rst", "c.pptx", "d.RST", ".DS_Store", ".hidden/e.rst"):
+        (tmp_path / "in" / name).write_text("x")
+    flags = ["--glob", glob] if glob else []
+    ended = ran(tmp_path / "in", "--to", tmp_path / "out.jsonl", "--server", builtin.url, *flags)
+    assert ended.returncode == 0
+    assert ("leaves out 3 files (.rst, .pptx) of kinds that are not read" in ended.stderr) is said
+    assert ("3 files were left out" in ended.stderr) is said

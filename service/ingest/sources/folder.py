@@ -46,6 +46,12 @@ class Folder:
             found.setdefault(self._kind(path), Counter())[path.suffix.lower()] += 1
         return found
 
+    def unread(self) -> Counter[str]:
+        """Number of files that nothing here reads, by suffix, but for hidden ones; none where `--glob` chooses."""
+        paths = () if self._pattern else (path for path in self._walk() if not self._is_taken(path))
+        relative = (path.relative_to(self._root) for path in paths)
+        return Counter(path.suffix.lower() for path in relative if not any(part[0] == "." for part in path.parts))
+
     def _kind(self, path: Path) -> FileKind:
         return KINDS.get(type(kind_of(path, self._kinds)), "image")
 
@@ -75,13 +81,15 @@ class Folder:
         return len(paths) - len(files) + count(files, self._kinds)
 
     def _paths(self) -> Iterator[Path]:
+        return (path for path in self._walk() if self._is_taken(path) and self._kind(path) not in self.left_out)
+
+    def _is_taken(self, path: Path) -> bool:
+        return path.match(self._pattern) if self._pattern else path.suffix.lower() in IMAGES | self._kinds.keys()
+
+    def _walk(self) -> Iterator[Path]:
         for folder, subfolders, names in os.walk(self._root):
             subfolders.sort()
-            for path in (Path(folder, name) for name in sorted(names)):
-                by_suffix = path.suffix.lower() in IMAGES | self._kinds.keys()
-                is_taken = path.match(self._pattern) if self._pattern else by_suffix
-                if is_taken and self._kind(path) not in self.left_out:
-                    yield path
+            yield from (Path(folder, name) for name in sorted(names))
 
 
 def _is_text(name: str) -> bool:
