@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from service.settings.settings import SettingsError
 TICK_S = 0.05
 MAX_WAITS = 60
 """Waits of a batch for a restarting engine, before the job fails and can be resumed."""
+END_S = 5.0
+"""Until an engine has ended."""
 
 RESULT = pa.schema(
     [
@@ -78,6 +81,13 @@ class RowEmbedder:
         except InputError as error:
             self._running.cancel()
             raise SettingsError(error.message) from None
+
+    def __del__(self) -> None:
+        """End the engine, when Ray Data drops its embedder at the end of a job: Ray ends child processes next."""
+        if running := getattr(self, "_running", None):  # absent where the constructor raised
+            running.cancel()
+            with suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._serving.ended.wait(), self._loop).result(END_S)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         """The vectors of a batch's rows, in order."""

@@ -132,6 +132,7 @@ def test_a_killed_job_goes_on_and_every_row_ends_once(source: Path, plain: LiveS
     num_before = len(list((tmp_path / "out").glob("*.parquet")))
     process = start(source, tmp_path, log)
     assert process.wait(RUN_S) == 3, log.read_text()[-4000:]  # there are dead letters
+    assert "the engine ended" not in log.read_text()
     found = results(tmp_path)
     assert 0 < num_before < NUM_ROWS / ROWS_PER_PART
     assert sorted(one["id"] for one in found) == sorted(map(str, range(NUM_ROWS)))
