@@ -34,7 +34,8 @@ def folder(tmp_path: Path) -> Path:
 def install(folder: Path, stdout: int) -> None:
     command = ["make", ".venv/.serve", "PYTHON=./python"]
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    subprocess.run(command, cwd=folder, stdout=stdout, env=own, check=True)  # within `make test` it would say where it is
+    # Within another make, this one would say where it is.
+    subprocess.run(command, cwd=folder, stdout=stdout, env=own, check=True)
 
 
 def lines(reader: int) -> list[str]:
