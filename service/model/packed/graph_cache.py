@@ -18,6 +18,8 @@ from torch.nn.functional import cosine_similarity
 logger = logging.getLogger("cenote.model")
 
 MAX_GRAPHS = 64
+MAX_BYTES = 512 << 20
+"""Of what graphs read and write; what lies between is there once for all of them."""
 MIN_COSINE = 0.99
 """Of each row with the plain forward's, as in the known-answer check in half precision."""
 
@@ -33,6 +35,11 @@ class Graph:
     forward: Forward
     buffer: torch.Tensor
     out: torch.Tensor
+
+    @property
+    def num_bytes(self) -> int:
+        """Of memory that no other graph has."""
+        return self.buffer.nbytes + self.out.nbytes
 
 
 class GraphCache:
@@ -66,8 +73,7 @@ class GraphCache:
         """
         if self.is_off or key not in self._seen:
             self._seen[key] = None
-            if len(self._seen) > MAX_GRAPHS:
-                self._graphs.pop(self._seen.popitem(last=False)[0], None)
+            self._forget_oldest()
             return plain()
         self._seen.move_to_end(key)
         if key in self._graphs:
@@ -82,9 +88,14 @@ class GraphCache:
             return wanted
         if cosine >= MIN_COSINE:
             self._graphs[key] = graph
+            self._forget_oldest()
         else:
             self._give_up(f"its least cosine with the plain forward is {cosine:.4f}")
         return wanted
+
+    def _forget_oldest(self) -> None:
+        while len(self._seen) > MAX_GRAPHS or sum(one.num_bytes for one in self._graphs.values()) > MAX_BYTES:
+            self._graphs.pop(self._seen.popitem(last=False)[0], None)
 
     def _give_up(self, reason: str) -> None:
         logger.warning("runs without CUDA graphs, small batches take longer: %s", reason.splitlines()[0])

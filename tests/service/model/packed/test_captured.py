@@ -122,6 +122,20 @@ def test_shapes_that_came_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch
     assert graphs.num_captured == 3
 
 
+def test_graphs_have_so_much_memory_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = Graphs(CPU)
+    forwards = CapturedForwards(over, graphs, 1, gives_prompts=False)
+    for num_tokens in (16, 16, 320, 320):
+        batch = packed([num_tokens])
+        forwards.run(batch, lambda batch=batch: with_row_for_each(batch))  # type: ignore[misc]
+    sizes = [one.num_bytes for one in graphs._graphs.values()]
+    assert len(sizes) == 2
+    monkeypatch.setattr(graph_cache, "MAX_BYTES", sum(sizes) - 1)
+    batch = packed([32])
+    forwards.run(batch, lambda: with_row_for_each(batch))
+    assert [one.num_bytes for one in graphs._graphs.values()] == sizes[1:]
+
+
 @pytest.mark.usefixtures("with_stand_in")
 def test_our_decoder_gives_the_same_last_rows() -> None:
     language = CapturedLanguageModel(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32), 1)
