@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from service.byte_sizes import plain_bytes
 from service.ingest.files.source_file import PageContent
 from service.ingest.sinks.target import KINDS
 from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
-from service.settings.setting_sources import plain_bytes
 
 MIN_S, MAX_S = 0.1, 86_400.0
 """Of a segment of a video, and of the patience with a server."""

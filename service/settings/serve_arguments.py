@@ -7,7 +7,8 @@ from typing import Literal, get_args, get_origin
 
 from msgspec.structs import FieldInfo
 
-from service.settings.setting_sources import PREFIX, UNITS
+from service.byte_sizes import UNITS
+from service.settings.setting_sources import PREFIX
 from service.settings.settings import FIELDS
 
 GROUPS = {

@@ -4,25 +4,21 @@ A flag overrides the environment, the environment the file, the file the default
 """
 
 import difflib
-import re
 import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from schemas.parsing.paths import expectation, types_at
+from service.byte_sizes import plain_bytes
 from service.settings.model_tables import ONLY_IN_TABLES, ModelTable, check_common, named_models
 from service.settings.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 PREFIX = "CENOTE_"
 NOTHING: Mapping[str, str] = {}
-UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-DECIMAL_UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9}
 DEVICES = "auto, cpu, cuda or cuda:N"
-SIZES = {unit.lower(): size for unit, size in (UNITS | DECIMAL_UNITS).items()}
 
 
 def load_settings(
@@ -133,10 +129,3 @@ def _list(value: Any) -> Any:
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         return value
     return [name.strip() for part in parts for name in part.split(",")]
-
-
-def plain_bytes(text: str) -> str:
-    """`2GiB`, `2GB` or `1.5 gb` as a number of bytes; anything else unchanged."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
-    size = SIZES.get(match[2]) if match else None
-    return str(int(Decimal(match[1]) * size)) if match and size else text
