@@ -180,13 +180,14 @@ def test_prepacked_bfloat16_is_as_near_to_float32_as_torchs(model: Qwen3VLModel,
     if not runs:
         pytest.skip("not on this processor")
     stock = load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.bfloat16)
-    batch = batch_of(prompts(7), torch.bfloat16)
-    want = LanguageModel(model).forward(batch_of(prompts(7)), last_only=True)
-    both = (prepacked(products, torch.bfloat16), LanguageModel(stock))
-    ours, torchs = (one.forward(batch, last_only=True) for one in both)
-    assert ours.dtype == torch.bfloat16
-    gaps = [1 - functional.cosine_similarity(vectors.float(), want, dim=-1).mean() for vectors in (ours, torchs)]
-    assert gaps[0] <= 1.2 * gaps[1]
+    both, exact, gaps = (prepacked(products, torch.bfloat16), LanguageModel(stock)), LanguageModel(model), [0.0, 0.0]
+    for seed in range(5, 12):  # of one batch alone the two differ by a sixth either way
+        want = exact.forward(batch_of(prompts(seed)), last_only=True)
+        for number, one in enumerate(both):
+            got = one.forward(batch_of(prompts(seed), torch.bfloat16), last_only=True)
+            assert got.dtype == torch.bfloat16
+            gaps[number] += float(1 - functional.cosine_similarity(got.float(), want, dim=-1).mean())
+    assert gaps[0] <= 1.1 * gaps[1]
 
 
 def test_filling_never_reaches_a_prompt(packed: PackedProducts) -> None:
