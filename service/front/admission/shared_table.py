@@ -121,18 +121,27 @@ class SharedTable:
         self, name: str, first: int, second: int = 0, third: int = 0, fourth: int = 0, *, until_ns: int = 0
     ) -> None:
         """Show this front's counts to the others, in place of those before."""
-        wide_at = WIDE_AT.get(name)
+        wide_at, new_hash = WIDE_AT.get(name), None
         if wide_at is not None:
-            NUMBERS.pack_into(self._memory, self._row + wide_at, first, second, third, fourth, until_ns)
-            return
-        key = _hash(name)
-        place = self._places.get(key)
-        if place is not None:
-            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
-        elif (first or second or third or fourth or until_ns) and (place := self._free_place(key)) is not None:
-            self._places[key] = place  # numbers first, so that no reader finds older ones
-            NUMBERS.pack_into(self._memory, self._numbers_at(place), first, second, third, fourth, until_ns)
-            self._words[self._hash_word(place)] = int.from_bytes(key, byteorder, signed=True)
+            at = self._row + wide_at
+        else:
+            key = _hash(name)
+            place = self._places.get(key)
+            if place is None:
+                is_nothing = not (first or second or third or fourth or until_ns)
+                if is_nothing or (place := self._free_place(key)) is None:
+                    return
+                self._places[key] = place
+                new_hash = self._hash_word(place), int.from_bytes(key, byteorder, signed=True)
+            at = self._numbers_at(place)
+        words, word = self._words, at // WORD
+        words[word] = first  # by `struct` all five would be zeros for a moment, and another front would count by them
+        words[word + 1] = second
+        words[word + 2] = third
+        words[word + 3] = fourth
+        words[word + 4] = until_ns
+        if new_hash is not None:  # last, so that no reader finds older numbers
+            words[new_hash[0]] = new_hash[1]
 
     def others(self, name: str) -> list[Published]:
         """What each of the others publishes, of those that do."""

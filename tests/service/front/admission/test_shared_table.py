@@ -1,5 +1,9 @@
 """Counts that fronts share through shared memory: rows, their tables, and a front that has died."""
 
+import subprocess
+import sys
+import time
+
 import pytest
 
 from service.front.admission.shared_table import (
@@ -115,6 +119,33 @@ def test_a_front_that_has_died_is_forgotten_and_its_successor_begins_with_nothin
     assert (others(first, "queue"), others(first, "queue/acme")) == ((1, 0, 0, 0, 0), (2, 0, 0, 0, 0))
     first.publish("queue", 3)
     assert others(again, "queue") == (3, 0, 0, 0, 0)
+
+
+PUBLISH_WITHOUT_END = """
+import sys
+from service.front.admission.shared_table import SharedTable
+table = SharedTable.inherited(int(sys.argv[1]), 1)
+while True:
+    for count in (5, 6):
+        table.publish("queue", count, count, count, count, until_ns=count)
+        table.publish("key/acme", count, count, count, count, until_ns=count)
+"""
+
+
+def test_a_count_is_never_seen_as_another_while_it_is_written() -> None:
+    rows, (first, _) = fronts(2)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PUBLISH_WITHOUT_END, str(rows.descriptor)], pass_fds=[rows.descriptor]
+    )
+    try:
+        deadline_s = time.monotonic() + 60
+        while first.others("key/acme") in ([], [NOTHING]) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        seen = {count for _ in range(20_000) for name in ("queue", "key/acme") for count in first.others(name)[0]}
+    finally:
+        child.kill()
+        child.wait()
+    assert seen == {5, 6}
 
 
 @pytest.mark.parametrize("num_fronts", [1, 2, 16])
