@@ -47,7 +47,7 @@ class Encoder:
         self._layers = [EncoderLayer(layer, weights.num_heads, products) for layer in weights.layers]
 
     def forward(self, token_ids: torch.Tensor, positions: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
-        """Hidden states of all tokens, `[num_tokens, width]`, float32.
+        """Hidden states, `[num_tokens, width]`, float32; of a lone short prompt without its padding.
 
         Args:
             token_ids: `[num_tokens]`, int64.
