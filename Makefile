@@ -12,6 +12,9 @@ help: ## list the targets
 # pip's own progress at a terminal; elsewhere a line a step, and what goes wrong.
 PIP = test -t 1 && quiet= || quiet=--quiet; $(BIN)/python -m pip install $$quiet --disable-pip-version-check
 
+# Debian's packages; apt waits for nobody, and `.ci/run` has two targets under way.
+APT = flock /tmp/cenote-apt.lock sh -c 'apt-get update && apt-get install --yes --no-install-recommends "$$@"' apt
+
 NATIVE := kernels/build_native.py $(wildcard kernels/*/*.[ch] kernels/*/*/*.[ch])
 
 $(VENV)/.serve: pyproject.toml $(NATIVE)
@@ -80,7 +83,7 @@ $(VENV)/.playground: $(VENV)/.test tests/playground/package-lock.json
 	@echo "Installing the extra playground into $(VENV), and what npm and Debian have of it ..."
 	@$(PIP) --editable '.[playground]'
 	npm ci --prefix tests/playground --no-audit --no-fund
-	command -v chromium || { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core; }
+	command -v chromium || $(APT) chromium fonts-dejavu-core
 	@touch $@
 playground: $(VENV)/.playground ## drive the playground in Debian's Chromium (new screenshots: ARGS=--write-images)
 	$(BIN)/python -m pytest tests/playground $(ARGS)
@@ -107,17 +110,17 @@ deploy-check: $(VENV)/.test ## lint and try deploy/: Dockerfile, compose, manife
 
 .PHONY: arm-check
 arm-check: $(VENV)/.test ## the kernels for ARM, by a cross compiler and qemu, against the references of the others (some minutes)
-	command -v qemu-aarch64 && command -v aarch64-linux-gnu-gcc || { apt-get update && apt-get install --yes --no-install-recommends qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross; }
+	command -v qemu-aarch64 && command -v aarch64-linux-gnu-gcc || $(APT) qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	CENOTE_EMULATED=1 $(BIN)/python -m pytest tests/kernels/test_cpu_*.py $(ARGS)
 
 .PHONY: image-check
 image-check: $(VENV)/.test ## build deploy/Dockerfile by buildah and run the image (root on Debian 12; some minutes)
-	command -v buildah debootstrap || apt-get install --yes --no-install-recommends buildah debootstrap
+	command -v buildah && command -v debootstrap || $(APT) buildah debootstrap
 	$(BIN)/python -m pytest tests/deploy/image_build $(ARGS)
 
 .PHONY: proxy-check
 proxy-check: $(VENV)/.test ## two servers restarted behind nginx and HAProxy with the lines of docs/proxies.md (two minutes)
-	command -v nginx && command -v haproxy || { apt-get update && apt-get install --yes --no-install-recommends nginx-light haproxy; }
+	command -v nginx && command -v haproxy || $(APT) nginx-light haproxy
 	$(BIN)/python -m pytest tests/deploy/proxies -s $(ARGS)
 
 .PHONY: ray
@@ -228,5 +231,5 @@ scoreboard-nightly: $(VENV)/.test ## the scoreboard at its larger sizes (hours)
 
 .PHONY: sdks-nightly
 sdks-nightly: $(VENV)/.test ## clients in Python, Go, Java, Ruby, PHP, Rust and typescript-fetch (needs Java 17, cargo, Debian)
-	apt-get install --yes --no-install-recommends ruby ruby-typhoeus php-cli php-guzzlehttp-guzzle librust-serde-dev librust-serde-derive-dev librust-serde-json-dev
+	$(APT) ruby ruby-typhoeus php-cli php-guzzlehttp-guzzle librust-serde-dev librust-serde-derive-dev librust-serde-json-dev
 	$(BIN)/python -m pytest tests/openapi/sdks/nightly $(ARGS)

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from service.checkpoint.hub import CHECKPOINT
 from service.settings.settings import Settings
+from tests.bench import rounds
 from tests.bench.agreement import check_agreement
 from tests.bench.checkpoint import RERANKER, minilm
 from tests.bench.parts.all_parts import GROUPS, PARTS
@@ -56,6 +57,7 @@ def test_every_file_of_a_part_is_run() -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_measures_what_it_says(name: str, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "MAX_REST_S", 0.0)  # beside other tests the processors never rest
     if name == "peer_score":  # a twin of the reranker that is measured
         judge = stage.serve("judging_twin", *FAMILY, checkpoint=RERANKER)
         monkeypatch.setattr(stage, "against", OverHttp(judge.url))

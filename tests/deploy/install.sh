@@ -16,7 +16,7 @@ fi
 # A package of Debian, unpacked: nothing is started, and nothing is installed for others.
 if ! command -v promtool >/dev/null && ! test -x "$folder/prometheus/usr/bin/promtool"; then
   mkdir -p "$folder/prometheus"
-  test -n "$(apt-cache policy prometheus)" || apt-get update --quiet
+  test -n "$(apt-cache policy prometheus)" || flock /tmp/cenote-apt.lock apt-get update --quiet
   (cd "$folder/prometheus" && apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)
 fi
 
