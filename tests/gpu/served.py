@@ -18,6 +18,7 @@ from service.model.architectures import load_model
 from service.model.packed.packed_batch import PackedBatch
 from service.outputs.plan import TokenPlan
 from tests.bench.checkpoint import random_checkpoint
+from tests.bench.machine import cpu_s
 from tests.bench.texts import TextMaker
 from tests.bench.work import text_body
 from tests.conftest import LiveServer
@@ -25,6 +26,7 @@ from tests.gpu.clients import Clients
 from tests.gpu.encoder_checkpoint import SHAPES, write_encoder
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
+from tests.two_fronts import fronts_of
 
 PROMPT_TOKENS = 50
 LOADS = ((1, 1024), (16, 256), (64, 64))
@@ -33,11 +35,18 @@ FRONTS = (1, 4, 8)
 AT_ONCE = (1, 16, 64)
 NUM_REQUESTS = {1: 4096, 16: 1024, 64: 512}
 """Of a load, by the inputs of each."""
+NUM_ROUNDS = 3
+"""Times that a load comes, one after the other: some seconds in all."""
+MOST_FRONTS = FRONTS[-1]
 BARE_TOKENS = 16_384
 """Of the batch whose forward is timed without a server."""
 NUM_QUERIES = 256
 QUERY_TOKENS = 16
 WANTED_OVER_BARE = 2.0
+
+
+def _served_by(shape: str, num_fronts: int) -> str:
+    return f"{shape}, {num_fronts} fronts"
 
 
 def _load_name(of: str, batch: int, at_once: int) -> str:
@@ -49,7 +58,7 @@ def _query_name(at_once: int) -> str:
 
 
 NAMES = (
-    *(_load_name(f"{shape}, {fronts} fronts", *load) for shape in SHAPES for fronts in FRONTS for load in LOADS),
+    *(_load_name(_served_by(shape, fronts), *load) for shape in SHAPES for fronts in FRONTS for load in LOADS),
     *map(_query_name, AT_ONCE),
 )
 
@@ -70,7 +79,7 @@ def measure(stage: Stage) -> Iterator[Row]:
             bare = _bare_rate(stage, checkpoint)
             for num_fronts in FRONTS:
                 server = _serve(stage, checkpoint, folder / f"{shape}-{num_fronts}.log", *_fronts(stage, num_fronts))
-                yield from _loads(stage, clients, server, loads, bare, f"{shape}, {num_fronts} fronts")
+                yield from _loads(stage, clients, server, loads, bare, shape, num_fronts)
         checkpoint = CHECKPOINT if stage.is_dry else random_checkpoint("2b", folder)
         yield from _queries(stage, clients, checkpoint, folder / "queries.log")
 
@@ -100,18 +109,27 @@ def _loads(
     server: LiveServer,
     loads: Mapping[tuple[int, int], tuple[list[bytes], list[bytes]]],
     bare: float,
-    of: str,
+    shape: str,
+    num_fronts: int,
 ) -> Iterator[Row]:
+    """Rates, and how busy the processes were: which of them is at its limit."""
     try:
         for (batch, at_once), (first, bodies) in loads.items():
             clients.ask(server.url, first, len(first))  # kernels are chosen, memory is taken
-            asked = clients.ask(server.url, bodies, min(len(bodies), stage.size(at_once, 2)))
-            rate = len(bodies) * batch / asked.seconds
+            pids = [server.engine_pid(), *(fronts_of(server) or [server.process.pid])]
+            before_s = [cpu_s(pid) for pid in pids]
+            asked = clients.ask(server.url, bodies * NUM_ROUNDS, min(len(bodies), stage.size(at_once, 2)))
+            busy = [(cpu_s(pid) - one) / asked.seconds for pid, one in zip(pids, before_s, strict=True)]
+            engine, front = busy[0], max(busy[1:])
+            rate = len(bodies) * NUM_ROUNDS * batch / asked.seconds
+            is_held = num_fronts == MOST_FRONTS
             yield Row(
-                _load_name(of, batch, at_once),
-                f"{rate:,.0f} prompts/s, {asked.told()}",
+                _load_name(_served_by(shape, num_fronts), batch, at_once),
+                f"{rate:,.0f} prompts/s, {asked.told()}; of a core the engine {engine:.2f}, a front {front:.2f}",
                 f"{bare:,.0f}, the forward alone",
                 rate / bare,
+                "no front as busy as the engine" if is_held else "",
+                front < engine if is_held else None,
             )
     finally:
         server.stop()

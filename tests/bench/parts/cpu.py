@@ -3,10 +3,10 @@
 With every vector kept the engine hardly computes, and what the front spends on HTTP, checks, prompts and answers shows.
 """
 
-import time
 from collections.abc import Mapping
 
 from tests.bench.figure import Bar, Figure, ratio, spread
+from tests.bench.machine import cpu_s
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.bare_http import BareHttp
@@ -29,17 +29,16 @@ class CpuOf:
     """
 
     def __init__(self, asked: OverHttp, pid: int) -> None:
-        self._asked = asked
-        self._clock = ~pid << 3 | 2  # of all its threads, also of those that have ended: clock_getcpuclockid(3)
+        self._asked, self._pid = asked, pid
         self.vectors, self.close = asked.vectors, asked.close
 
     def prepare(self, label: str, work: Work) -> None:
         self._asked.prepare(label, work)
 
     def run(self, label: str) -> float:
-        before_s = time.clock_gettime(self._clock)
+        before_s = cpu_s(self._pid)
         self._asked.run(label)
-        return time.clock_gettime(self._clock) - before_s
+        return cpu_s(self._pid) - before_s
 
 
 def run(stage: Stage) -> list[Figure]:
