@@ -47,7 +47,7 @@ serve: $(VENV)/.serve ## serve all-MiniLM-L6-v2 and both built-in models on 127.
 ##@ Develop
 
 .PHONY: test
-test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (some seven minutes on two cores)
+test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (seven minutes on two fast cores, thirteen on slow ones)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow

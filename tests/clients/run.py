@@ -131,11 +131,14 @@ class PythonEnvironment(Environment):
 
     def _make(self) -> None:
         _quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder))
-        if self.name in ON_TOP_OF_OURS:
-            (packages,) = self.folder.glob("lib/python*/site-packages")
-            (packages / "ours.pth").write_text(f"import site; site.addsitedir({site.getsitepackages()[0]!r})\n")
+        install = ("install", "--quiet", "--requirement", str(self.packages))
+        if self.name not in ON_TOP_OF_OURS:
+            _quietly(sys.executable, "-m", "uv", "pip", *install, "--python", str(self.python))
+            return
+        (packages,) = self.folder.glob("lib/python*/site-packages")
+        (packages / "ours.pth").write_text(f"import site; site.addsitedir({site.getsitepackages()[0]!r})\n")
         pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python))
-        _quietly(*pip, "install", "--quiet", "--no-compile", "--requirement", str(self.packages))
+        _quietly(*pip, *install, "--no-compile")  # uv would not see what ours has
 
     def _test(self, environ: dict[str, str]) -> None:
         pytest = [str(self.python), "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(ROOT)]
