@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.playground.visit import Visit
 
@@ -69,7 +70,7 @@ def test_arrow_keys_choose_size_format_and_language(visit: Visit) -> None:
     visit.page.focus("#tab-0")
     visit.page.keyboard.press("ArrowRight")
     assert focused(visit) == "tab-1"
-    assert "httpx" in visit.page.inner_text("#code"), "int8 is not the OpenAI SDK's"
+    expect(visit.page.locator("#code")).to_contain_text("httpx")  # int8 is not the OpenAI SDK's
     visit.page.keyboard.press("ArrowLeft")
     visit.page.keyboard.press("ArrowLeft")
     assert visit.page.get_attribute("#tab-2", "aria-selected") == "true"
