@@ -37,7 +37,6 @@ NUM_REQUESTS = {1: 4096, 16: 1024, 64: 512}
 """Of a load, by the inputs of each."""
 NUM_ROUNDS = 3
 """Times that a load comes, one after the other: some seconds in all."""
-MOST_FRONTS = FRONTS[-1]
 BARE_TOKENS = 16_384
 """Of the batch whose forward is timed without a server."""
 NUM_QUERIES = 256
@@ -122,7 +121,7 @@ def _loads(
             busy = [(cpu_s(pid) - one) / asked.seconds for pid, one in zip(pids, before_s, strict=True)]
             engine, front = busy[0], max(busy[1:])
             rate = len(bodies) * NUM_ROUNDS * batch / asked.seconds
-            is_held = num_fronts == MOST_FRONTS
+            is_held = num_fronts == FRONTS[-1]
             yield Row(
                 _load_name(_served_by(shape, num_fronts), batch, at_once),
                 f"{rate:,.0f} prompts/s, {asked.told()}; of a core the engine {engine:.2f}, a front {front:.2f}",

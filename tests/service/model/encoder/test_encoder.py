@@ -89,6 +89,7 @@ def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(
     ids, filling = torch.randint(0, 50, (9,)), torch.zeros(num_padding, dtype=torch.int64)
     twice = encoder.forward(ids.repeat(2), torch.arange(9).repeat(2), [Group(0, 0, 18, 2, 9, 9)])
     alone = encoder.forward(torch.cat([ids, filling]), torch.cat([torch.arange(9), filling]), [Group(0, 0, 9, 1, 9, 9)])
+    assert len(alone) == 9 + num_padding * (not encoder.is_one_call(9))
     assert (alone[:9] - twice[9:]).abs().max() <= TOLERANCE
 
 
